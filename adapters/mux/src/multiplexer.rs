@@ -201,17 +201,19 @@ pub trait Multiplexer: Send + Sync {
     fn kill(&self, owned: &Owned, scope: KillScope) -> KillReply;
 
     /// *Act.* Sends the pane's output to a command from now on, or to nobody. `words` are executed as they are,
-    /// whatever characters they have.
+    /// whatever characters they have. Asked by the program inside the pane, which knows the server's pid and the
+    /// pane from its environment; another server's pane of the same id is left alone.
     ///
     /// # Errors
     /// The pane was not piped, or nobody can tell.
-    fn pipe(&self, pane: &PaneId, words: Option<&[OsString]>) -> Result<(), Trouble>;
+    fn pipe(&self, server_pid: u32, pane: &PaneId, words: Option<&[OsString]>) -> Result<(), Trouble>;
 
-    /// *Act.* Pastes bytes into a live pane, bracketed if the program asked for it.
-    fn paste(&self, pane: &PaneId, bytes: &[u8]) -> Delivery;
+    /// *Act.* Pastes bytes into a live pane, bracketed if the program asked for it. Only into the pane that
+    /// `owned` names, and only if it still carries the token at that moment.
+    fn paste(&self, owned: &Owned, bytes: &[u8]) -> Delivery;
 
-    /// *Act.* Presses Enter in a live pane.
-    fn submit(&self, pane: &PaneId) -> Delivery;
+    /// *Act.* Presses Enter in a live pane, under the same condition as [`Multiplexer::paste`].
+    fn submit(&self, owned: &Owned) -> Delivery;
 
     /// *Observation.* The pane's visible text.
     ///

@@ -1,7 +1,7 @@
 //! One look at a multiplexer server: who answered, and every pane that it lists.
 
-use crate::ids::{PaneId, SessionId, Tags, WindowId};
 use crate::class::ReplyClass;
+use crate::ids::{PaneId, SessionId, Tags, WindowId};
 use crate::multiplexer::Trouble;
 
 /// What a snapshot asks for.

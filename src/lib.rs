@@ -1,0 +1,9 @@
+//! loopmux launches agent CLIs in windows of a terminal multiplexer and always knows what became of them.
+//!
+//! The library is the program without its `main`; its modules are described in `docs/architecture.md`. Proof
+//! that something ended comes from the kernel (a lock that the agent inherits) and from write-once receipts of
+//! the keeper in its window. The multiplexer's word can only veto, and name a cause.
+
+pub mod process;
+pub mod run;
+pub mod verdict;

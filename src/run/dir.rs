@@ -1,0 +1,377 @@
+//! An open directory, and the files in it.
+//!
+//! Everything goes through the open handle, never through a path again: a directory that was renamed stays the
+//! same one, and in one that was removed nothing can be made.
+
+use super::files::{SCHEMA, Schema};
+use crate::verdict::Observation;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// The largest file that is read whole, in bytes: records and receipts are far below it.
+pub const READ_LIMIT: u64 = 16 << 20;
+
+/// A write that did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A write-once file is there already; it was not touched.
+    #[error("{} is there already", .0.display())]
+    Exists(PathBuf),
+    /// The directory itself was removed.
+    #[error("{} was removed", .0.display())]
+    DirectoryGone(PathBuf),
+    /// The operating system refused.
+    #[error("cannot {what} {}: {source}", .path.display())]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// What came back.
+        source: io::Error,
+    },
+}
+
+/// An open directory.
+#[derive(Debug)]
+pub struct Dir {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+impl Dir {
+    /// Opens a directory; a symbolic link at its end is refused.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(Self { fd: rustix::fs::open(path, flags, Mode::empty())?, path: path.to_owned() })
+    }
+
+    /// Opens a directory inside this one.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn sub(&self, name: &str) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(Self { fd: rustix::fs::openat(&self.fd, name, flags, Mode::empty())?, path: self.path.join(name) })
+    }
+
+    /// Makes a directory inside this one, 0700, and opens it. Fails if it exists.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn make(&self, name: &str) -> io::Result<Self> {
+        rustix::fs::mkdirat(&self.fd, name, Mode::RWXU)?;
+        self.sub(name)
+    }
+
+    /// The path that it was opened by. It may lead elsewhere by now.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path is told anew after a rename.
+    pub fn moved_to(&mut self, path: PathBuf) {
+        self.path = path;
+    }
+
+    /// Device and inode.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn identity(&self) -> io::Result<(u64, u64)> {
+        let stat = rustix::fs::fstat(&self.fd)?;
+        Ok((stat.st_dev, stat.st_ino))
+    }
+
+    /// Makes names in this directory durable.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(&self.fd)?)
+    }
+
+    /// The names in it, unsorted.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn names(&self) -> io::Result<Vec<std::ffi::OsString>> {
+        use std::os::unix::ffi::OsStringExt;
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.fd)? {
+            let name = entry?.file_name().to_bytes().to_vec();
+            if name != b"." && name != b".." {
+                names.push(std::ffi::OsString::from_vec(name));
+            }
+        }
+        Ok(names)
+    }
+
+    /// Whether a name is there, of whatever kind.
+    pub fn has(&self, name: &str) -> Observation<()> {
+        match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Observation::Known(()),
+            Err(Errno::NOENT) => Observation::Absent,
+            Err(e) => Observation::unknown(format!("cannot look at {}: {e}", self.path.join(name).display())),
+        }
+    }
+
+    /// Reads a whole regular file of this user, up to `limit` bytes.
+    pub fn read(&self, name: &str, limit: u64) -> Observation<Vec<u8>> {
+        let path = || self.path.join(name).display().to_string();
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let fd = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => fd,
+            Err(Errno::NOENT) => return Observation::Absent,
+            Err(e) => return Observation::unknown(format!("cannot open {}: {e}", path())),
+        };
+        match rustix::fs::fstat(&fd) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
+                return Observation::unknown(format!("{} is no regular file", path()));
+            }
+            Ok(stat) if stat.st_uid != rustix::process::geteuid().as_raw() => {
+                return Observation::unknown(format!("{} belongs to user {}", path(), stat.st_uid));
+            }
+            Ok(_) => {}
+            Err(e) => return Observation::unknown(format!("cannot look at {}: {e}", path())),
+        }
+        let mut bytes = Vec::new();
+        match File::from(fd).take(limit + 1).read_to_end(&mut bytes) {
+            Ok(n) if n as u64 > limit => {
+                Observation::unknown(format!("{} is larger than {limit} bytes", path()))
+            }
+            Ok(_) => Observation::Known(bytes),
+            Err(e) => Observation::unknown(format!("cannot read {}: {e}", path())),
+        }
+    }
+
+    /// Reads a JSON file. Torn, empty, newer or foreign is unknown.
+    pub fn read_json<T: DeserializeOwned + Schema>(&self, name: &str) -> Observation<T> {
+        #[derive(serde::Deserialize)]
+        struct Head {
+            schema: u32,
+        }
+        let bytes = match self.read(name, READ_LIMIT) {
+            Observation::Known(bytes) => bytes,
+            Observation::Absent => return Observation::Absent,
+            Observation::Unknown(why) => return Observation::Unknown(why),
+        };
+        let unreadable = |e: serde_json::Error| {
+            Observation::unknown(format!("{} cannot be read as JSON: {e}", self.path.join(name).display()))
+        };
+        match serde_json::from_slice::<Head>(&bytes) {
+            Err(e) => return unreadable(e),
+            Ok(head) if head.schema > SCHEMA => {
+                return Observation::unknown(format!(
+                    "{} was written by a newer loopmux (schema {}, this one reads up to {SCHEMA})",
+                    self.path.join(name).display(),
+                    head.schema
+                ));
+            }
+            Ok(_) => {}
+        }
+        serde_json::from_slice(&bytes).map_or_else(unreadable, Observation::Known)
+    }
+
+    /// Opens an existing file for locking.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn open_lock(&self, name: &str) -> io::Result<File> {
+        // Read-only is enough for a lock, and lets a reader of a read-only copy probe it.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        Ok(File::from(rustix::fs::openat(&self.fd, name, flags, Mode::empty())?))
+    }
+
+    /// Makes an empty file, 0600. Fails if it exists.
+    ///
+    /// # Errors
+    /// [`WriteError::Exists`], or what the operating system says.
+    pub fn create_empty(&self, name: &str) -> Result<File, WriteError> {
+        let file = self.create(name)?;
+        self.sync().map_err(|e| self.failed("sync", name, e))?;
+        Ok(file)
+    }
+
+    /// Opens a file for appending, and makes it 0600 if it is not there.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn append(&self, name: &str) -> Result<File, WriteError> {
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|e| self.failed("open", name, e.into()))?;
+        Ok(File::from(fd))
+    }
+
+    /// Writes a file that must not exist yet, durably.
+    ///
+    /// # Errors
+    /// [`WriteError::Exists`] where it does; it is not touched then.
+    pub fn write_once<T: Serialize>(&self, name: &str, value: &T) -> Result<(), WriteError> {
+        let temp = Temp::write(self, name, &json(value))?;
+        temp.commit_new(name)
+    }
+
+    /// Writes or replaces a file, durably.
+    ///
+    /// # Errors
+    /// As the operating system says; the old file is there then, whole.
+    pub fn replace<T: Serialize>(&self, name: &str, value: &T) -> Result<(), WriteError> {
+        let temp = Temp::write(self, name, &json(value))?;
+        temp.commit_over(name)
+    }
+
+    /// Removes a file, if it is there.
+    ///
+    /// # Errors
+    /// As the operating system says; a missing file is none.
+    pub fn remove_file(&self, name: &str) -> Result<(), WriteError> {
+        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(e) => Err(self.failed("remove", name, e.into())),
+        }
+    }
+
+    /// Takes room on the disk for a file that must be writable later, whatever happens to the disk meanwhile.
+    ///
+    /// # Errors
+    /// As the operating system says, a full disk foremost.
+    pub fn reserve(&self, name: &str, bytes: usize) -> Result<Temp<'_>, WriteError> {
+        Temp::write(self, name, &vec![b' '; bytes])
+    }
+
+    fn create(&self, name: &str) -> Result<File, WriteError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|e| self.failed("create", name, e.into()))?;
+        Ok(File::from(fd))
+    }
+
+    fn failed(&self, what: &'static str, name: &str, source: io::Error) -> WriteError {
+        let path = self.path.join(name);
+        match source.kind() {
+            io::ErrorKind::AlreadyExists => WriteError::Exists(path),
+            io::ErrorKind::NotFound if what == "create" => WriteError::DirectoryGone(self.path.clone()),
+            _ => WriteError::Io { what, path, source },
+        }
+    }
+}
+
+impl AsFd for Dir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> Vec<u8> {
+    // Our formats have string keys only and no fallible serializer.
+    let mut bytes = serde_json::to_vec(value).expect("our own formats serialize");
+    bytes.push(b'\n');
+    bytes
+}
+
+/// A temporary file in its final directory. Dropped without a commit it is removed.
+#[derive(Debug)]
+pub struct Temp<'d> {
+    dir: &'d Dir,
+    name: String,
+    file: File,
+    done: bool,
+}
+
+impl<'d> Temp<'d> {
+    fn write(dir: &'d Dir, name: &str, bytes: &[u8]) -> Result<Self, WriteError> {
+        let temp = format!(".{name}.{}.tmp", random_hex(8));
+        let file = dir.create(&temp)?;
+        let mut temp = Self { dir, name: temp, file, done: false };
+        temp.file.write_all(bytes).map_err(|e| dir.failed("write", name, e))?;
+        temp.file.sync_all().map_err(|e| dir.failed("sync", name, e))?;
+        Ok(temp)
+    }
+
+    /// Overwrites a reserved file and gives it its name. On an error the room stays taken, for another try.
+    ///
+    /// # Errors
+    /// As [`Dir::write_once`].
+    pub fn overwrite_and_commit<T: Serialize>(&mut self, name: &str, value: &T) -> Result<(), WriteError> {
+        use std::os::unix::fs::FileExt;
+        let bytes = json(value);
+        self.file.write_all_at(&bytes, 0).map_err(|e| self.dir.failed("write", name, e))?;
+        self.file.set_len(bytes.len() as u64).map_err(|e| self.dir.failed("shorten", name, e))?;
+        self.file.sync_all().map_err(|e| self.dir.failed("sync", name, e))?;
+        self.rename(name, RenameFlags::NOREPLACE)
+    }
+
+    fn commit_new(mut self, name: &str) -> Result<(), WriteError> {
+        self.rename(name, RenameFlags::NOREPLACE)
+    }
+
+    fn commit_over(mut self, name: &str) -> Result<(), WriteError> {
+        self.rename(name, RenameFlags::empty())
+    }
+
+    fn rename(&mut self, name: &str, flags: RenameFlags) -> Result<(), WriteError> {
+        rename(&self.dir.fd, &self.name, &self.dir.fd, name, flags)
+            .map_err(|e| self.dir.failed("rename to", name, e.into()))?;
+        self.done = true;
+        self.dir.sync().map_err(|e| self.dir.failed("sync the directory of", name, e))
+    }
+}
+
+impl Drop for Temp<'_> {
+    fn drop(&mut self) {
+        if !self.done {
+            // Best effort: a temp that stays behind is skipped by every reader.
+            let _ = rustix::fs::unlinkat(&self.dir.fd, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+/// Renames; with `NOREPLACE` an existing target is never touched, whatever the file system offers.
+///
+/// # Errors
+/// As the operating system says.
+pub fn rename(
+    from_dir: impl AsFd,
+    from: &str,
+    to_dir: impl AsFd,
+    to: &str,
+    flags: RenameFlags,
+) -> Result<(), Errno> {
+    if flags.is_empty() {
+        return rustix::fs::renameat(from_dir, from, to_dir, to);
+    }
+    match rustix::fs::renameat_with(&from_dir, from, &to_dir, to, flags) {
+        // File systems without the flag: a hard link has the same "fails if it exists". It works for files
+        // only, and a directory that is given this way comes back as the error of the link.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            rustix::fs::linkat(&from_dir, from, &to_dir, to, AtFlags::empty())?;
+            rustix::fs::unlinkat(&from_dir, from, AtFlags::empty())
+        }
+        other => other,
+    }
+}
+
+/// `n` random bytes as hex digits, from the kernel.
+pub fn random_hex(n: usize) -> String {
+    let mut bytes = vec![0u8; n];
+    let mut filled = 0;
+    while filled < n {
+        match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
+            Ok(got) => filled += got,
+            Err(Errno::INTR) => {}
+            Err(e) => panic!("the kernel gives no random bytes: {e}"),
+        }
+    }
+    super::text::to_hex(&bytes)
+}

@@ -310,3 +310,130 @@ pub fn now_ms() -> u64 {
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
+
+/// `project.json`: for people, and for listings of all projects.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProjectFile {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The project's canonical path.
+    pub path: OsText,
+}
+
+/// `run.json`: what was asked. Write-once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunFile {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The run's id.
+    pub id: super::id::RunId,
+    /// A person's label for it, as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The project's canonical path.
+    pub project: OsText,
+    /// The state directory's id.
+    pub state: String,
+    /// When it was made.
+    pub created_ms: u64,
+    /// Where it was made.
+    pub host: HostId,
+    /// The work.
+    pub work: Work,
+    /// The multiplexer that was selected.
+    pub mux: MuxRef,
+    /// Columns and rows of its windows.
+    pub size: (u16, u16),
+    /// Its windows stay after the end.
+    pub park: bool,
+    /// The longest it may take, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// How long a program that is asked to end may take, in milliseconds.
+    pub grace_ms: u64,
+}
+
+/// What a run does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Work {
+    /// One attempt of one command.
+    Command {
+        /// Program and arguments.
+        argv: Vec<OsText>,
+        /// Its directory.
+        cwd: OsText,
+    },
+}
+
+impl Work {
+    /// After an attempt's end something would still be left to decide.
+    pub fn more_to_decide(&self) -> bool {
+        match self {
+            Self::Command { .. } => false,
+        }
+    }
+
+    /// The agent's name in listings: for a command, its program's file name.
+    pub fn agent(&self) -> String {
+        match self {
+            Self::Command { argv, .. } => argv
+                .first()
+                .map(|program| {
+                    std::path::Path::new(program.as_os_str())
+                        .file_name()
+                        .map_or_else(|| program.display(), |n| n.to_string_lossy().into_owned())
+                })
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// `stop.json`: a stop request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopFile {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The process that asks.
+    pub by: Identity,
+    /// Why: `stop`, `interrupt` or `timeout`.
+    pub why: StopWhy,
+    /// When.
+    pub at_ms: u64,
+}
+
+/// Why a run was asked to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopWhy {
+    /// A person's command.
+    Stop,
+    /// Ctrl-C or TERM at a foreground engine.
+    Interrupt,
+    /// It took longer than it was allowed to.
+    Timeout,
+}
+
+/// `control.json`: the control sessions of a project, one per server socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlFile {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// By socket.
+    pub sessions: Vec<ControlEntry>,
+}
+
+/// One control session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControlEntry {
+    /// The backend's name.
+    pub backend: String,
+    /// The socket.
+    pub socket: OsText,
+    /// Its tags.
+    pub tags: Tags,
+    /// The name it was created with.
+    pub name: SessionName,
+}
+
+schema!(ProjectFile, RunFile, StopFile, ControlFile);

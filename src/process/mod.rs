@@ -1,14 +1,18 @@
 //! Processes by identity: a pid alone names nobody, because the kernel reuses it.
 //!
 //! An identity is pid, kernel start time, boot and namespaces. A signal goes only through a [`Handle`], whose
-//! identity was checked through the handle itself.
+//! identity was checked through the handle itself. Every look is three-valued: what could not be seen is said,
+//! never left out.
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
-pub use linux::*;
+pub use linux::{
+    Handle, Watch, autogroup, children, current, descendants, holders, host, identify, life, members, note,
+    with_token,
+};
 
 /// What names one process for ever.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -17,7 +21,7 @@ pub struct Identity {
     pub pid: u32,
     /// When the kernel started it, in the platform's own unit (Linux: clock ticks since boot).
     pub start: u64,
-    /// The boot that `start` counts from.
+    /// The boot that `start` counts from; empty where it could not be read, and then nothing can be told of it.
     pub boot: String,
     /// Inode of the pid namespace, where the platform has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,4 +56,92 @@ pub enum Life {
     Gone,
     /// Cannot be told from here: why.
     Unknown(String),
+}
+
+/// The answer to a try at opening a [`Handle`].
+#[derive(Debug)]
+#[must_use]
+pub enum Opened {
+    /// It runs, and this handle is of that process and no other.
+    Handle(Handle),
+    /// The kernel has no process of that identity, or only its zombie.
+    Gone,
+    /// Cannot be told from here: why.
+    Unknown(String),
+}
+
+/// The signals that a stop sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Signal {
+    /// The terminal went away.
+    Hup,
+    /// Interrupt, as Ctrl-C.
+    Int,
+    /// End yourself.
+    Term,
+    /// Ended by the kernel.
+    Kill,
+    /// Frozen; cannot be caught.
+    Stop,
+    /// Goes on after a stop.
+    Cont,
+}
+
+/// A process, described for a person.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Note {
+    /// Its identity.
+    pub id: Identity,
+    /// Its command line: at most 200 characters, none of them a control character.
+    pub command: String,
+    /// When it started, in milliseconds since the Unix epoch; for people only.
+    pub started_ms: u64,
+    /// The user that it acts as; `None` where that could not be read.
+    pub uid: Option<u32>,
+}
+
+/// A look that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Refused {
+    /// The process that could not be looked at; `None` where the look failed as a whole.
+    pub process: Option<Note>,
+    /// Why.
+    pub why: String,
+}
+
+/// What a look at all processes found, and what it could not look at.
+///
+/// An empty `found` says "there is none" only where `refused` is empty too.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Scan {
+    /// Who answers the question.
+    pub found: Vec<Note>,
+    /// Who could not be asked.
+    pub refused: Vec<Refused>,
+}
+
+impl Scan {
+    /// Leaves out refusals of processes that started before `ancestor`: they cannot descend from it. What was
+    /// found stays, whenever it started.
+    pub fn since(mut self, ancestor: &Identity) -> Self {
+        self.refused.retain(|refused| {
+            refused
+                .process
+                .as_ref()
+                .is_none_or(|note| note.id.boot != ancestor.boot || note.id.start >= ancestor.start)
+        });
+        self
+    }
+
+    /// Both looks as one; a process that both found is found once.
+    pub fn join(mut self, other: Self) -> Self {
+        for note in other.found {
+            if !self.found.iter().any(|known| known.id == note.id) {
+                self.found.push(note);
+            }
+        }
+        self.refused.extend(other.refused);
+        self
+    }
 }

@@ -5,6 +5,8 @@
 //! the keeper in its window. The multiplexer's word can only veto, and name a cause.
 
 pub mod config;
+pub mod observe;
 pub mod process;
 pub mod run;
 pub mod verdict;
+pub mod wake;

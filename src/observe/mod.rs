@@ -1,0 +1,10 @@
+//! Gathering evidence, in the fixed order: start receipt, lease, exit receipt, record; then the multiplexer, to
+//! explain. Nothing here writes.
+
+mod attempt;
+mod mux;
+mod run;
+
+pub use attempt::{AttemptView, attempt, attempt_on_disk};
+pub use mux::{Look, Looks, MuxSide, identify_server};
+pub use run::{EngineView, RunView, run};

@@ -1,0 +1,131 @@
+//! The multiplexer's word: asked once for all runs on a socket, and never believed about an end.
+
+use super::attempt::AttemptView;
+use crate::process::{self, Identity};
+use crate::run::files::MuxRef;
+use crate::verdict::{Life, MuxObject, ServerSeen, Why, decide};
+use loopmux_mux::{Answered, Multiplexer, Scope, Snapshot};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+/// One look at one server.
+#[derive(Clone, Debug)]
+pub enum Look {
+    /// Nobody asked.
+    NotAsked,
+    /// The backend itself cannot be used here.
+    NoBackend(String),
+    /// What came back, and who the server is that answered.
+    Asked(Rc<MuxSide>),
+}
+
+/// A snapshot with the kernel's identity of the server that gave it.
+#[derive(Clone, Debug)]
+pub struct MuxSide {
+    /// What came back.
+    pub snapshot: Snapshot,
+    /// The process that answered; `None` where nobody did or the kernel cannot identify it.
+    pub server: Option<Identity>,
+}
+
+impl MuxSide {
+    /// The answer, if it came from exactly the server `recorded`.
+    pub fn answer_of(&self, recorded: &Identity) -> Option<&Answered> {
+        match &self.snapshot {
+            Snapshot::Answered(answered) if self.server.as_ref() == Some(recorded) => Some(answered),
+            _ => None,
+        }
+    }
+}
+
+/// Asks a multiplexer once.
+pub fn look(mux: &dyn Multiplexer) -> Look {
+    let snapshot = mux.snapshot(Scope::Everything);
+    let server = match &snapshot {
+        Snapshot::Answered(answered) => identify_server(answered.server_pid),
+        Snapshot::NotServed(_) | Snapshot::Unknown(_) => None,
+    };
+    Look::Asked(Rc::new(MuxSide { snapshot, server }))
+}
+
+/// The kernel's identity of a server's pid; `None` where the kernel cannot tell.
+pub fn identify_server(pid: u32) -> Option<Identity> {
+    process::identify(pid).ok().flatten()
+}
+
+/// One look at each socket, taken when it is first needed.
+pub struct Looks<'a> {
+    open: Box<dyn Fn(&MuxRef) -> Result<Box<dyn Multiplexer>, String> + 'a>,
+    taken: HashMap<(String, PathBuf), Look>,
+}
+
+impl<'a> Looks<'a> {
+    /// `open` makes the backend for a recorded multiplexer.
+    pub fn new(open: impl Fn(&MuxRef) -> Result<Box<dyn Multiplexer>, String> + 'a) -> Self {
+        Self { open: Box::new(open), taken: HashMap::new() }
+    }
+
+    /// Never asks.
+    pub fn none() -> Self {
+        Self::new(|_| Err("not asked".to_owned()))
+    }
+
+    /// The look at the socket of `mux`.
+    pub fn at(&mut self, mux: &MuxRef) -> Look {
+        let key = (mux.backend.clone(), PathBuf::from(mux.socket.as_os_str()));
+        self.taken
+            .entry(key)
+            .or_insert_with(|| match (self.open)(mux) {
+                Ok(backend) => look(&*backend),
+                Err(why) => Look::NoBackend(why),
+            })
+            .clone()
+    }
+}
+
+/// Adds what the multiplexer says to the evidence.
+pub(super) fn explain(view: &mut AttemptView, look: &Look) {
+    let unknown = |why: String| (ServerSeen::Unknown(Why::new(&why)), MuxObject::Unknown(Why::new(why)));
+    let (server, object) = match look {
+        Look::NotAsked => return,
+        Look::NoBackend(why) => unknown(why.clone()),
+        Look::Asked(side) => match (&side.snapshot, view.server()) {
+            (Snapshot::Answered(answered), Some(recorded)) => {
+                if side.answer_of(recorded).is_some() {
+                    let (session, window) = find(view, answered);
+                    let listed = |there| if there { MuxObject::Present } else { MuxObject::Absent };
+                    let session = listed(session);
+                    let pane = window.cloned();
+                    view.evidence.session = session;
+                    view.evidence.window = listed(pane.is_some());
+                    view.evidence.server = ServerSeen::Same;
+                    view.pane = pane;
+                    return;
+                }
+                let why = Why::new("another server answers at this socket");
+                (ServerSeen::Other, MuxObject::Unknown(why))
+            }
+            (Snapshot::Answered(_), None) => unknown("no receipt names the server that had it".to_owned()),
+            (Snapshot::NotServed(trouble), _) => (
+                ServerSeen::Unknown(Why::new(trouble.to_string())),
+                MuxObject::NotServed(Why::new(trouble.to_string())),
+            ),
+            (Snapshot::Unknown(trouble), _) => unknown(trouble.to_string()),
+        },
+    };
+    view.evidence.server = if view.evidence.server_process == Life::Gone { ServerSeen::Gone } else { server };
+    view.evidence.session = object.clone();
+    view.evidence.window = object;
+    view.verdict = decide(&view.evidence);
+}
+
+/// The recorded session and pane in a complete answer of the recorded server. Ids are never reused within one
+/// server, and survive renaming, moving and splitting.
+fn find<'a>(view: &AttemptView, answered: &'a Answered) -> (bool, Option<&'a loopmux_mux::PaneRow>) {
+    let created = view.created.known();
+    let started = view.start.known();
+    let session = created.map(|c| &c.session).or_else(|| started.and_then(|s| s.session.as_ref()));
+    let pane = created.map(|c| &c.pane).or_else(|| started.and_then(|s| s.pane.as_ref()));
+    (session.is_some_and(|id| answered.has_session(id)), pane.and_then(|id| answered.pane(id)))
+}

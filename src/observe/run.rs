@@ -1,0 +1,128 @@
+//! The evidence about one run.
+
+use super::attempt::{AttemptView, attempt};
+use super::mux::{Look, Looks};
+use crate::run::files::{RunFile, StopFile};
+use crate::run::id::RunId;
+use crate::run::record::Record;
+use crate::run::store::RunRead;
+use crate::verdict::{EngineSeen, Lease, Leftovers, Observation, RecordSeen, Status, Verdict, derive_status};
+
+/// The engine of a run.
+#[derive(Clone, Debug)]
+pub struct EngineView {
+    /// Its lock.
+    pub seen: EngineSeen,
+    /// Its process as it recorded itself.
+    pub process: Option<crate::process::Identity>,
+}
+
+/// Everything seen of one run.
+#[derive(Debug)]
+pub struct RunView {
+    /// Its id.
+    pub id: RunId,
+    /// What was asked.
+    pub file: Observation<RunFile>,
+    /// The engine's lock, read before everything else: what ended before a later read stays ended.
+    pub engine: EngineView,
+    /// All attempts, ascending, or why they could not be listed.
+    pub attempts: Observation<Vec<AttemptView>>,
+    /// The record, read last.
+    pub record: Observation<Record>,
+    /// The stop request.
+    pub stop: Observation<StopFile>,
+    /// The status that follows.
+    pub status: Status,
+}
+
+impl RunView {
+    /// The latest attempt.
+    pub fn latest(&self) -> Option<&AttemptView> {
+        self.attempts.known().and_then(|a| a.last())
+    }
+
+    /// The verdict on the latest attempt.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        self.latest().map(|a| &a.verdict)
+    }
+
+    /// Something still runs after an attempt's end.
+    pub fn has_leftovers(&self) -> bool {
+        self.attempts.known().is_some_and(|attempts| {
+            attempts.iter().any(|a| a.verdict.is_end() && matches!(a.verdict.leftovers(), Leftovers::Some))
+        })
+    }
+}
+
+/// Gathers the evidence about a run. The multiplexer is asked only where `looks` does, about the latest attempt.
+pub fn run(read: &RunRead, looks: &mut Looks<'_>) -> RunView {
+    let seen = match read.engine_lock() {
+        Lease::Held => EngineSeen::Running,
+        Lease::Free => EngineSeen::Gone,
+        Lease::NoFile => EngineSeen::Unknown(crate::verdict::Why::new("engine.lock is missing")),
+        Lease::Unknown(why) => EngineSeen::Unknown(why),
+    };
+    let file = read.file();
+    let attempts = gather_attempts(read, looks, file.known());
+    let stop = read.stop();
+    let record = read.record();
+    let latest = match &attempts {
+        Observation::Known(list) => list.last().map(|a| a.verdict.clone()),
+        Observation::Absent => None,
+        Observation::Unknown(why) => Some(Verdict::Unknown { why: why.clone() }),
+    };
+    let seen_record = match (&record, &file) {
+        (Observation::Known(r), Observation::Known(f)) => {
+            Observation::Known(RecordSeen { status: r.status, more_to_decide: f.work.more_to_decide() })
+        }
+        // Without its own file nobody knows whether more is to be decided; a final record says enough.
+        (Observation::Known(r), _) if r.status.row().is_final => {
+            Observation::Known(RecordSeen { status: r.status, more_to_decide: true })
+        }
+        (Observation::Known(_), Observation::Absent) => Observation::unknown("run.json is missing"),
+        (Observation::Absent, _) => Observation::Absent,
+        (Observation::Known(_), Observation::Unknown(why)) | (Observation::Unknown(why), _) => {
+            Observation::Unknown(why.clone())
+        }
+    };
+    let status = derive_status(&seen_record, &seen, latest.as_ref());
+    let process = record.known().and_then(|r| r.engine.clone());
+    RunView {
+        id: read.id().clone(),
+        file,
+        engine: EngineView { seen, process },
+        attempts,
+        record,
+        stop,
+        status,
+    }
+}
+
+fn gather_attempts(
+    read: &RunRead,
+    looks: &mut Looks<'_>,
+    file: Option<&RunFile>,
+) -> Observation<Vec<AttemptView>> {
+    let numbers = match read.attempt_numbers() {
+        Observation::Known(numbers) => numbers,
+        Observation::Absent => return Observation::Known(Vec::new()),
+        Observation::Unknown(why) => return Observation::Unknown(why),
+    };
+    let last = numbers.last().copied();
+    let mut views = Vec::with_capacity(numbers.len());
+    for n in numbers {
+        match read.attempt(n) {
+            Observation::Known(a) => {
+                let look = match file {
+                    Some(file) if Some(n) == last => looks.at(&file.mux),
+                    _ => Look::NotAsked,
+                };
+                views.push(attempt(&a, &look));
+            }
+            Observation::Absent => {}
+            Observation::Unknown(why) => return Observation::Unknown(why),
+        }
+    }
+    Observation::Known(views)
+}

@@ -1,0 +1,142 @@
+//! What kind of reply tmux gave.
+//!
+//! Wordings are anchored at the start of a line, because names and paths of people's own stand behind them, and
+//! are read without regard to case. They count on a non-zero exit only, but for the ones that were measured on an
+//! exit 0: tmux reports a refused access, a server without sessions, or one too old for it, and exits 0.
+
+use loopmux_mux::ReplyClass;
+
+/// What is known of a client's end.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a> {
+    /// The deadline passed and the client was killed.
+    pub timed_out: bool,
+    /// Its exit code; `None` if a signal ended it.
+    pub code: Option<i32>,
+    /// Its standard output.
+    pub stdout: &'a str,
+    /// Its standard error.
+    pub stderr: &'a str,
+}
+
+/// The class of a reply to `query`, which is tmux's name of the command or a word that begins with it.
+pub fn classify(query: &str, said: Said<'_>) -> ReplyClass {
+    if said.timed_out {
+        return ReplyClass::TimedOut;
+    }
+    match said.code {
+        None => ReplyClass::Failed,
+        Some(0) => said.stderr.lines().find_map(said_at_exit_0).unwrap_or_else(|| quiet(query, said.stdout)),
+        Some(_) => said.stderr.lines().find_map(complaint).unwrap_or(ReplyClass::Failed),
+    }
+}
+
+/// The class of an exit 0 without a word that speaks against it.
+fn quiet(query: &str, stdout: &str) -> ReplyClass {
+    if query.starts_with("has-") {
+        ReplyClass::ClaimsPresent
+    } else if !stdout.trim().is_empty() {
+        ReplyClass::Answered
+    } else if is_act(query) {
+        ReplyClass::Accepted
+    } else {
+        ReplyClass::Empty
+    }
+}
+
+/// Commands that change something and are not asked for output.
+fn is_act(query: &str) -> bool {
+    const ACTS: [&str; 24] = [
+        "attach-",
+        "bind-",
+        "break-",
+        "copy-mode",
+        "delete-",
+        "detach-",
+        "if-",
+        "join-",
+        "kill-",
+        "link-",
+        "load-",
+        "move-",
+        "new-",
+        "paste-",
+        "pipe-",
+        "rename-",
+        "resize-",
+        "respawn-",
+        "select-",
+        "send-",
+        "set-",
+        "source-",
+        "swap-",
+        "unlink-",
+    ];
+    let others = ["split-window", "start-server", "switch-client", "wait-for"];
+    ACTS.iter().any(|act| query.starts_with(act)) || others.contains(&query)
+}
+
+fn said_at_exit_0(line: &str) -> Option<ReplyClass> {
+    match complaint(line)? {
+        class @ (ReplyClass::Denied | ReplyClass::NoTarget | ReplyClass::Incompatible) => Some(class),
+        _ => None,
+    }
+}
+
+fn complaint(line: &str) -> Option<ReplyClass> {
+    let line = line.trim().to_ascii_lowercase();
+    let starts = |wordings: &[&str]| wordings.iter().any(|w| line.starts_with(w));
+    // "no such session: X", "can't find window: X"; the oldest have no colon.
+    const OBJECTS: [&str; 4] = ["session", "window", "pane", "client"];
+    let object = line.strip_prefix("can't find ").or_else(|| line.strip_prefix("no such "));
+    if object.is_some_and(|rest| OBJECTS.iter().any(|o| rest.strip_prefix(o).is_some_and(ends_word))) {
+        return Some(ReplyClass::Absent);
+    }
+    if line.strip_prefix("session not found").is_some_and(ends_word) {
+        return Some(ReplyClass::Absent);
+    }
+    if starts(&["no current ", "no sessions"]) {
+        return Some(ReplyClass::NoTarget);
+    }
+    if starts(&["no server running on "]) {
+        return Some(ReplyClass::NoListener);
+    }
+    if starts(&["server version is too old for client", "protocol version mismatch"]) {
+        return Some(ReplyClass::Incompatible);
+    }
+    if starts(&["server exited", "lost server", "[server exited", "[lost server"]) {
+        return Some(ReplyClass::ServerLost);
+    }
+    if starts(&["access not allowed", "client is read-only"]) {
+        return Some(ReplyClass::Denied);
+    }
+    if line.starts_with("directory ") && line.ends_with(" has unsafe permissions") {
+        return Some(ReplyClass::Denied);
+    }
+    const ON_THE_WAY: [&str; 5] = [
+        "error connecting to ",
+        "error creating ",
+        "couldn't create directory ",
+        "can't create socket: ",
+        "failed to connect to server: ",
+    ];
+    if starts(&ON_THE_WAY) {
+        return on_the_way(&line);
+    }
+    None
+}
+
+/// What the system said on the way to the socket: in brackets at the end, or behind the colon in old versions.
+fn on_the_way(line: &str) -> Option<ReplyClass> {
+    let bracketed = line.strip_suffix(')').and_then(|l| l.rsplit_once('(')).map(|(_, cause)| cause);
+    match bracketed.or_else(|| line.rsplit_once(": ").map(|(_, cause)| cause))? {
+        "no such file or directory" | "not a directory" => Some(ReplyClass::NoSocket),
+        "connection refused" => Some(ReplyClass::NoListener),
+        "permission denied" | "operation not permitted" => Some(ReplyClass::Denied),
+        _ => None,
+    }
+}
+
+fn ends_word(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with([':', ' '])
+}

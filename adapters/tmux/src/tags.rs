@@ -1,0 +1,93 @@
+//! Our tags as user options of tmux.
+//!
+//! `#{@x}` reads an option of the pane, its window, its session or the server, whichever has one, so that one key
+//! at three scopes would read as three. Hence a key for each scope. A person can still set such a key globally,
+//! and every session would then seem to carry it: so each scope also holds the id of the very object that was
+//! tagged, and tags whose id is another's are none.
+
+use crate::argv::{Script, Verb, is};
+use loopmux_mux::{Owned, TagScope, Tags};
+
+/// How many values a scope has in a row: four tags and the id.
+pub(crate) const VALUES: usize = 5;
+
+/// The letter of a scope in its keys, the flag of `set-option` for it, and the variable with the object's id.
+fn scope(at: TagScope) -> (char, Option<&'static str>, &'static str) {
+    match at {
+        TagScope::Session => ('s', None, "session_id"),
+        TagScope::Window => ('w', Some("-w"), "window_id"),
+        TagScope::Pane => ('p', Some("-p"), "pane_id"),
+    }
+}
+
+fn key(at: TagScope, what: &str) -> String {
+    format!("@loopmux_{}_{what}", scope(at).0)
+}
+
+/// The part of a row's format that reads one scope: values separated by tabs.
+pub(crate) fn format(at: TagScope) -> String {
+    let all = ["token", "project", "run", "state", "self"];
+    all.map(|what| format!("#{{{}}}", key(at, what))).join("\t")
+}
+
+/// Reads one scope's values out of a row. `None`: no tags of ours.
+pub(crate) fn read(values: &[&str], own_id: &str) -> Option<Tags> {
+    let [token, project, run, state, tagged] = values else { return None };
+    if *tagged != own_id {
+        return None;
+    }
+    let [token, project, run, state] = [token, project, run, state].map(|v| (*v).to_owned());
+    let tags = Tags { token, project, run, state };
+    tags.check().is_ok().then_some(tags)
+}
+
+/// Commands that tag the object which `target` names.
+pub(crate) fn set(at: TagScope, target: &str, tags: &Tags) -> Script {
+    let (_, flag, id) = scope(at);
+    let values =
+        [("token", &tags.token), ("project", &tags.project), ("run", &tags.run), ("state", &tags.state)];
+    let option = |expand: Option<&str>, what: &str, value: &str| {
+        let words = flag.into_iter().chain(expand).chain(["-t", target]).map(str::to_owned);
+        words.chain([key(at, what), value.to_owned()]).collect::<Vec<_>>()
+    };
+    let script = values
+        .into_iter()
+        .fold(Script::new(), |script, (what, value)| script.then(Verb::SetOption, option(None, what, value)));
+    script.then(Verb::SetOption, option(Some("-F"), "self", &format!("#{{{id}}}")))
+}
+
+/// A condition that holds for the very object that was seen to carry the tags, while it carries them, on the
+/// server that had it. All parts are hex digits or ids, checked when they were read: a `}` would cut a condition
+/// short and make it true.
+pub(crate) fn condition(owned: &Owned) -> Vec<String> {
+    let (_, _, id) = scope(owned.at());
+    vec![
+        is("pid", owned.server_pid()),
+        is(id, object(owned)),
+        is(&key(owned.at(), "token"), &owned.tags().token),
+        is(&key(owned.at(), "self"), object(owned)),
+    ]
+}
+
+/// The id of the object that carries the tags.
+pub(crate) fn object(owned: &Owned) -> &str {
+    match owned.at() {
+        TagScope::Session => owned.session().as_str(),
+        TagScope::Window => owned.window().as_str(),
+        TagScope::Pane => owned.pane().as_str(),
+    }
+}
+
+/// How a command names that object: an id, with what makes it the right kind of target.
+pub(crate) fn target(owned: &Owned) -> String {
+    match owned.at() {
+        TagScope::Session => format!("{}:", owned.session()),
+        TagScope::Window | TagScope::Pane => object(owned).to_owned(),
+    }
+}
+
+/// Whether an id is what tmux makes: the sign of its kind and digits.
+pub(crate) fn is_id(sign: char, text: &str) -> bool {
+    text.strip_prefix(sign)
+        .is_some_and(|n| !n.is_empty() && n.len() <= 20 && n.bytes().all(|b| b.is_ascii_digit()))
+}

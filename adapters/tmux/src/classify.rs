@@ -77,10 +77,10 @@ fn is_act(query: &str) -> bool {
 }
 
 fn said_at_exit_0(line: &str) -> Option<ReplyClass> {
-    match complaint(line)? {
-        class @ (ReplyClass::Denied | ReplyClass::NoTarget | ReplyClass::Incompatible) => Some(class),
-        _ => None,
-    }
+    const MEASURED: [&str; 3] =
+        ["access not allowed", "no current target", "server version is too old for client"];
+    let lower = line.trim().to_ascii_lowercase();
+    MEASURED.iter().any(|wording| lower.starts_with(wording)).then(|| complaint(line)).flatten()
 }
 
 fn complaint(line: &str) -> Option<ReplyClass> {

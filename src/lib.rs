@@ -5,7 +5,9 @@
 //! the keeper in its window. The multiplexer's word can only veto, and name a cause.
 
 pub mod config;
+pub mod engine;
 pub mod observe;
+pub mod ops;
 pub mod process;
 pub mod run;
 pub mod verdict;

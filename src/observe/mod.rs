@@ -6,5 +6,5 @@ mod mux;
 mod run;
 
 pub use attempt::{AttemptView, attempt, attempt_on_disk};
-pub use mux::{Look, Looks, MuxSide, identify_server};
+pub use mux::{Look, Looks, MuxSide, identify_server, look};
 pub use run::{EngineView, RunView, run};

@@ -72,6 +72,13 @@ pub fn poke(path: &Path) {
     }
 }
 
+/// Pokes the socket of that name, in the directory that this process's environment gives.
+pub fn poke_named(name: &str) {
+    if let Ok(directory) = directory() {
+        poke(&directory.join(name));
+    }
+}
+
 /// `$XDG_RUNTIME_DIR/loopmux`, else a directory of this user under the temporary directory, 0700 and its own.
 fn directory() -> io::Result<PathBuf> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_absolute());

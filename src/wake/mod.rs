@@ -6,5 +6,5 @@
 mod inbox;
 mod waiter;
 
-pub use inbox::{Inbox, poke};
+pub use inbox::{Inbox, poke, poke_named};
 pub use waiter::{SAFETY, Woke, wait};

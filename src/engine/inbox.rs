@@ -1,0 +1,44 @@
+//! What wakes an engine: pokes, signals, and processes that end.
+
+use super::Signals;
+use crate::wake::{self, Inbox, Woke};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::time::Duration;
+
+/// An engine's descriptors to sleep on.
+#[derive(Debug)]
+pub struct Wakes {
+    /// Where the keeper and a stop poke; without it the engine looks once a second.
+    pub inbox: Option<Inbox>,
+    /// Signals.
+    pub signals: Signals,
+}
+
+impl Wakes {
+    /// Where to poke.
+    pub fn poke_path(&self) -> Option<&Path> {
+        self.inbox.as_ref().map(Inbox::path)
+    }
+
+    /// Sleeps until something happens, at most for `limit` and never longer than a lost poke may cost.
+    pub fn sleep(&self, also: Option<BorrowedFd<'_>>, limit: Duration) {
+        let mut fds = vec![self.signals.as_fd()];
+        fds.extend(self.inbox.as_ref().map(AsFd::as_fd));
+        fds.extend(also);
+        match wake::wait(&fds, Some(limit.min(wake::SAFETY))) {
+            Ok(Woke::By(_)) => {
+                self.signals.drain();
+                if let Some(inbox) = &self.inbox {
+                    inbox.drain();
+                }
+            }
+            Ok(Woke::Interrupted | Woke::Timeout) => {}
+            // Nothing to sleep on is left to the clock.
+            Err(e) => {
+                tracing::warn!("cannot wait for events: {e}");
+                std::thread::sleep(wake::SAFETY);
+            }
+        }
+    }
+}

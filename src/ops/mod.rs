@@ -1,0 +1,11 @@
+//! Acts on the world, one file each. Each is a short protocol: it rests on a verdict, does one thing, and looks
+//! again before it reports.
+
+pub mod control;
+pub mod end;
+pub mod environment;
+pub mod give_up;
+pub mod launch;
+pub mod names;
+pub mod programs;
+pub mod stop;

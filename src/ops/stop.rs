@@ -1,0 +1,285 @@
+//! Stopping a run (rules L5, L6, L7): the request is written first, so that no engine launches anything more; then
+//! every attempt that may live is ended; then everything is looked at again, and only that look is reported.
+
+use super::end::{Ended, Manner, Survivor, end_attempt};
+use super::give_up::give_up;
+use crate::observe::{self, Looks, RunView};
+use crate::process::{self, Handle, Opened, Signal};
+use crate::run::dir::WriteError;
+use crate::run::files::{SCHEMA, StopFile, StopWhy, now_ms};
+use crate::run::id::{RunId, short_hash};
+use crate::run::journal::Event;
+use crate::run::record::{Change, Outcome};
+use crate::run::store::{ProjectRead, RunRead};
+use crate::run::write::{ProjectWrite, StoreError};
+use crate::verdict::{EngineSeen, Lease, Observation, Status, Verdict};
+use crate::wake;
+use loopmux_mux::Multiplexer;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a launch under way may take to become one thing or the other.
+pub const LAUNCH_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long an engine may take to notice that its attempt is over, and to write it down.
+const ENGINE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How to stop.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// How long the agent CLI may take after it was asked.
+    pub grace: Duration,
+    /// Insist at once.
+    pub force: bool,
+    /// Let the running attempt come to its own end, and start nothing after it.
+    pub graceful: bool,
+}
+
+/// What a stop did, by a fresh look.
+#[derive(Debug)]
+pub struct Report {
+    /// Which run.
+    pub run: RunId,
+    /// Nothing ran, and nothing was done.
+    pub already: bool,
+    /// Whoever was alive and is gone.
+    pub gone: Vec<Survivor>,
+    /// Whoever is still alive.
+    pub survived: Vec<Survivor>,
+    /// What could not be told.
+    pub unknown: Vec<String>,
+    /// The run's status now.
+    pub status: Status,
+}
+
+/// A stop that could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum StopError {
+    /// There is no such run, or it cannot be opened.
+    #[error("{0}")]
+    NotThere(String),
+    /// The state directory could not be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A launch could not be given up.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// The name of the socket that the engine of a run waits at.
+pub fn engine_inbox(run_dir: &Path) -> String {
+    format!("e-{}", short_hash(run_dir.as_os_str().as_encoded_bytes()))
+}
+
+/// Stops a run.
+///
+/// # Errors
+/// [`StopError`]. Whatever was ended by then stays ended; the next stop goes on.
+pub fn stop(
+    project: &ProjectWrite,
+    read: &ProjectRead,
+    id: &RunId,
+    how: How,
+    mux: Option<&dyn Multiplexer>,
+) -> Result<Report, StopError> {
+    let run = open(read, id)?;
+    let before = observe::run(&run, &mut Looks::none());
+    if nothing_lives(&before) && before.status.row().is_final {
+        let status = before.status;
+        return Ok(Report {
+            run: id.clone(),
+            already: true,
+            gone: vec![],
+            survived: vec![],
+            unknown: vec![],
+            status,
+        });
+    }
+    request(project, &before, StopWhy::Stop)?;
+    if how.graceful {
+        wait_for_engine(&run, None);
+    }
+    let mut report = Report {
+        run: id.clone(),
+        already: false,
+        gone: Vec::new(),
+        survived: Vec::new(),
+        unknown: Vec::new(),
+        status: before.status,
+    };
+    settle_launch(project, &run, mux)?;
+    if let Observation::Known(numbers) = run.attempt_numbers() {
+        for n in numbers {
+            match run.attempt(n) {
+                Observation::Known(attempt) => {
+                    let manner = Manner {
+                        grace: how.grace,
+                        force: how.force,
+                        mux,
+                        wake: Vec::new(),
+                        urgent: &|| false,
+                        spared: &[std::process::id()],
+                    };
+                    add(&mut report, n, end_attempt(&attempt, &manner));
+                }
+                Observation::Absent => {}
+                Observation::Unknown(why) => report.unknown.push(format!("attempt {n}: {why}")),
+            }
+        }
+    }
+    end_engine(&run, how.force, &mut report);
+    let after = observe::run(&run, &mut Looks::none());
+    report.status = record(project, &after, &mut report)?;
+    Ok(report)
+}
+
+fn open(read: &ProjectRead, id: &RunId) -> Result<RunRead, StopError> {
+    match read.run(id) {
+        Observation::Known(run) => Ok(run),
+        Observation::Absent => Err(StopError::NotThere(format!("there is no run {id}"))),
+        Observation::Unknown(why) => Err(StopError::NotThere(why.to_string())),
+    }
+}
+
+/// By proof: no engine, no lease, and no launch that could still start.
+fn nothing_lives(view: &RunView) -> bool {
+    let attempts_ended = match &view.attempts {
+        Observation::Known(attempts) => attempts
+            .iter()
+            .all(|a| a.verdict.is_end() && matches!(a.evidence.lease, Lease::Free | Lease::NoFile)),
+        Observation::Absent => true,
+        Observation::Unknown(_) => false,
+    };
+    attempts_ended && view.engine.seen == EngineSeen::Gone
+}
+
+/// Writes the request, unless the run is over, and wakes the engine.
+///
+/// # Errors
+/// As the operating system says.
+pub fn request(project: &ProjectWrite, view: &RunView, why: StopWhy) -> Result<(), StoreError> {
+    let lock = project.lock_run(&view.id)?;
+    let run = project.run(&lock)?;
+    let stop = StopFile { schema: SCHEMA, by: process::current(), why, at_ms: now_ms() };
+    run.request_stop(&lock, &stop)?;
+    run.journal(&Event::new("stop", "stop-requested"))?;
+    drop(lock);
+    wake::poke_named(&engine_inbox(run.dir().path()));
+    Ok(())
+}
+
+/// A launch under way becomes a start or none: by its engine, or, where there is none, by giving it up.
+fn settle_launch(
+    project: &ProjectWrite,
+    run: &RunRead,
+    mux: Option<&dyn Multiplexer>,
+) -> Result<(), StopError> {
+    let end = Instant::now() + LAUNCH_PATIENCE;
+    loop {
+        let view = observe::run(run, &mut Looks::none());
+        let launching = matches!(view.verdict(), Some(Verdict::Launching));
+        if !launching {
+            return Ok(());
+        }
+        if view.engine.seen == EngineSeen::Gone {
+            let lock = project.lock_run(run.id())?;
+            // Under the run lock no engine can begin: what is free now stays free.
+            if run.engine_lock() == Lease::Free
+                && let Some(latest) = view.latest()
+                && let Observation::Known(attempt) = run.attempt(latest.n)
+            {
+                give_up(&attempt, mux)?;
+                drop(lock);
+                return Ok(());
+            }
+        }
+        if Instant::now() >= end {
+            return Ok(());
+        }
+        wait_for_engine(run, Some(wake::SAFETY));
+    }
+}
+
+/// Sleeps until the engine's process ends, at most for `limit`. `true` if nobody holds the engine lock now.
+fn wait_for_engine(run: &RunRead, limit: Option<Duration>) -> bool {
+    let end = limit.map(|l| Instant::now() + l);
+    loop {
+        if run.engine_lock() == Lease::Free {
+            return true;
+        }
+        let left = end.map_or(wake::SAFETY, |e| e.saturating_duration_since(Instant::now()));
+        if left.is_zero() {
+            return false;
+        }
+        let engine = run.record().known().and_then(|r| r.engine.clone());
+        let handle = engine.map(|id| Handle::open(&id));
+        let fds: Vec<_> = match &handle {
+            Some(Opened::Handle(handle)) => vec![std::os::fd::AsFd::as_fd(handle)],
+            _ => Vec::new(),
+        };
+        if wake::wait(&fds, Some(left.min(wake::SAFETY))).is_err() {
+            return false;
+        }
+    }
+}
+
+/// The engine ends by itself once its attempt has ended. One that does not is insisted on only with `force`.
+fn end_engine(run: &RunRead, force: bool, report: &mut Report) {
+    let patience = if force { Duration::from_secs(2) } else { ENGINE_PATIENCE };
+    if wait_for_engine(run, Some(patience)) {
+        return;
+    }
+    let Some(id) = run.record().known().and_then(|r| r.engine.clone()) else {
+        report.unknown.push("an engine holds its lock, and did not write down who it is".to_owned());
+        return;
+    };
+    if force && let Opened::Handle(handle) = Handle::open(&id) {
+        if let Err(e) = handle.signal(Signal::Kill) {
+            report.unknown.push(format!("the engine {} cannot be signalled: {e}", id.pid));
+        }
+        if wait_for_engine(run, Some(Duration::from_secs(2))) {
+            return;
+        }
+    }
+    match process::note(id.pid) {
+        Ok(Some(process)) if process.id == id => {
+            report.survived.push(Survivor { process, why: "the engine still holds its lock".to_owned() });
+        }
+        _ => report
+            .unknown
+            .push("the engine's lock is held, and its holder cannot be seen from here".to_owned()),
+    }
+}
+
+fn add(report: &mut Report, n: u32, ended: Ended) {
+    report.gone.extend(ended.gone);
+    report.survived.extend(ended.survived);
+    report.unknown.extend(ended.unknown.into_iter().map(|why| format!("attempt {n}: {why}")));
+}
+
+/// Without an engine the stopper writes the record; with one it was the engine's to write.
+fn record(project: &ProjectWrite, after: &RunView, report: &mut Report) -> Result<Status, StopError> {
+    let active = after.record.known().is_some_and(|r| r.status.row().active);
+    if !active || after.engine.seen != EngineSeen::Gone {
+        return Ok(after.status);
+    }
+    let outcome = after.verdict().and_then(Outcome::of);
+    if after.latest().is_some() && outcome.is_none() {
+        report
+            .unknown
+            .push("the attempt's end is not proven, so the run's record was left as it is".to_owned());
+        return Ok(after.status);
+    }
+    let lock = project.lock_run(&after.id)?;
+    let run = project.run(&lock)?;
+    let end = Change::End { status: Status::Stopped, outcome, reason: None, at_ms: now_ms() };
+    match run.change_record_without_engine(&lock, end) {
+        Ok(record) => {
+            run.journal(&Event::new("stop", "stopped"))?;
+            Ok(record.status)
+        }
+        // Somebody else wrote an end meanwhile, or an engine took the run up: both are the truth then.
+        Err(StoreError::Forbidden(_) | StoreError::Busy { .. }) => Ok(after.status),
+        Err(e) => Err(e.into()),
+    }
+}

@@ -149,6 +149,8 @@ pub struct Here {
     pub socket: PathBuf,
     /// The pid of that server, as the environment has it.
     pub server_pid: Option<u32>,
+    /// The session that the pane was created in, as the environment has it. The pane may have moved since.
+    pub session: Option<SessionId>,
     /// The pane around us.
     pub pane: Option<PaneId>,
 }

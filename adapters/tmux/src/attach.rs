@@ -13,13 +13,15 @@ pub(crate) fn here(tmux: Option<&OsStr>, pane: Option<&OsStr>) -> Option<Here> {
     let text = tmux?.as_bytes();
     // A path can hold commas, the two numbers cannot.
     let mut parts = text.rsplitn(3, |b| *b == b',');
-    let (_session, pid, socket) = (parts.next()?, parts.next()?, parts.next()?);
+    let (session, pid, socket) = (parts.next()?, parts.next()?, parts.next()?);
     if socket.is_empty() {
         return None;
     }
     let pane = pane.and_then(OsStr::to_str).filter(|p| crate::tags::is_id('%', p)).map(PaneId::from_backend);
+    let session = std::str::from_utf8(session).ok().map(|n| format!("${n}"));
     Some(Here {
         socket: PathBuf::from(OsStr::from_bytes(socket)),
+        session: session.filter(|s| crate::tags::is_id('$', s)).map(SessionId::from_backend),
         server_pid: std::str::from_utf8(pid).ok().and_then(|p| p.parse().ok()),
         pane,
     })
@@ -62,6 +64,7 @@ mod tests {
         let found = here(Some(OsStr::new("/tmp/a,b/s,4242,3")), Some(OsStr::new("%17"))).unwrap();
         assert_eq!(found.socket, Path::new("/tmp/a,b/s"));
         assert_eq!(found.server_pid, Some(4242));
+        assert_eq!(found.session, Some(SessionId::from_backend("$3")));
         assert_eq!(found.pane, Some(PaneId::from_backend("%17")));
     }
 
@@ -71,6 +74,6 @@ mod tests {
         assert_eq!(here(Some(OsStr::new("")), None), None);
         assert_eq!(here(Some(OsStr::new(",1,2")), None), None);
         let odd = here(Some(OsStr::new("/s,x,y")), Some(OsStr::new("pane"))).unwrap();
-        assert_eq!((odd.server_pid, odd.pane), (None, None));
+        assert_eq!((odd.server_pid, odd.session, odd.pane), (None, None, None));
     }
 }

@@ -1,0 +1,191 @@
+//! Selection: the one place in `src` that knows which multiplexers there are.
+
+use crate::config::{BackendChoice, Program, Setting, Settings, Socket, Source};
+use crate::run::files::MuxRef;
+use crate::run::text::OsText;
+use loopmux_mux::{Multiplexer, Probe, ReplyClass, Trouble};
+use loopmux_tmux::{Endpoint, Tmux};
+use std::path::{Path, PathBuf};
+
+/// The backends by name, as configuration and records write them.
+pub const NAMES: [&str; 2] = ["tmux", "psmux"];
+
+/// A backend that was selected, and why.
+pub struct Selected {
+    /// The backend, on its socket.
+    pub mux: Box<dyn Multiplexer>,
+    /// Why this one: which setting says so, or that it is this platform's.
+    pub why: String,
+}
+
+impl std::fmt::Debug for Selected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Selected").field("mux", &self.mux.name()).field("why", &self.why).finish()
+    }
+}
+
+/// No backend can be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unusable {
+    /// Its program was not found.
+    #[error("{name} was not found: {why}; install it, or name it with {variable} or the configuration")]
+    Missing {
+        /// The backend.
+        name: &'static str,
+        /// Where it was looked for.
+        why: String,
+        /// The variable that would name it.
+        variable: &'static str,
+    },
+    /// This build has no such backend, or not on this platform.
+    #[error("{name} cannot be used here: {why}")]
+    NotHere {
+        /// The backend.
+        name: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// Its socket cannot be used.
+    #[error("{name} cannot be asked: {why}")]
+    Socket {
+        /// The backend.
+        name: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// It is too old, or does not say what it is.
+    #[error("{name} cannot be used: {trouble}")]
+    Incompatible {
+        /// The backend.
+        name: &'static str,
+        /// What it said.
+        trouble: Trouble,
+    },
+}
+
+/// Selects the backend that the settings name, `auto` being this platform's. Locates its program, and executes
+/// nothing.
+///
+/// # Errors
+/// [`Unusable`].
+pub fn select(settings: &Settings) -> Result<Selected, Unusable> {
+    let (name, why) = match settings.backend.value {
+        BackendChoice::Auto if cfg!(windows) => ("psmux", "this platform's".to_owned()),
+        BackendChoice::Auto => ("tmux", "this platform's".to_owned()),
+        BackendChoice::Tmux => ("tmux", named_by(&settings.backend.source)),
+        BackendChoice::Psmux => ("psmux", named_by(&settings.backend.source)),
+    };
+    let mux: Box<dyn Multiplexer> = match name {
+        "tmux" => {
+            let binary = locate("tmux", loopmux_tmux::BINARY_VARIABLE, &settings.tmux)?;
+            Box::new(tmux(&binary, &endpoint(&settings.socket.value))?)
+        }
+        _ => {
+            let why = "this build has no backend for it yet".to_owned();
+            return Err(Unusable::NotHere { name: "psmux", why });
+        }
+    };
+    Ok(Selected { mux, why })
+}
+
+/// Asks a backend whether it can be used: its version and its floor. Executes its program once.
+///
+/// # Errors
+/// [`Unusable`], with what it said.
+pub fn check(mux: &dyn Multiplexer) -> Result<Probe, Unusable> {
+    let probe = mux.probe();
+    match &probe.refused {
+        None => Ok(probe),
+        Some(trouble) => {
+            let name = NAMES.into_iter().find(|n| *n == mux.name()).unwrap_or("the multiplexer");
+            Err(Unusable::Incompatible { name, trouble: trouble.clone() })
+        }
+    }
+}
+
+/// The backend of a record, on the recorded socket, with the program that the settings select now: clients are
+/// upgraded while runs go on. Where none can be located the recorded program serves.
+///
+/// # Errors
+/// No such backend here, in words.
+pub fn open(settings: &Settings, recorded: &MuxRef) -> Result<Box<dyn Multiplexer>, String> {
+    match recorded.backend.as_str() {
+        "tmux" => {
+            let binary = locate("tmux", loopmux_tmux::BINARY_VARIABLE, &settings.tmux)
+                .unwrap_or_else(|_| PathBuf::from(recorded.binary.as_os_str()));
+            Ok(Box::new(at_socket(&binary, recorded)?))
+        }
+        other => Err(format!("this build has no backend {other:?}")),
+    }
+}
+
+/// The backend of a record exactly as recorded: what a keeper uses for its own pane.
+///
+/// # Errors
+/// No such backend here, in words.
+pub fn recorded(mux: &MuxRef) -> Result<Box<dyn Multiplexer>, String> {
+    match mux.backend.as_str() {
+        "tmux" => Ok(Box::new(at_socket(Path::new(mux.binary.as_os_str()), mux)?)),
+        other => Err(format!("this build has no backend {other:?}")),
+    }
+}
+
+/// How a record refers to a backend.
+pub fn reference(mux: &dyn Multiplexer, version: Option<String>) -> MuxRef {
+    MuxRef {
+        backend: mux.name().to_owned(),
+        binary: OsText::from(mux.binary().as_os_str()),
+        socket: OsText::from(mux.socket().as_os_str()),
+        version,
+    }
+}
+
+fn at_socket(binary: &Path, recorded: &MuxRef) -> Result<Tmux, String> {
+    let endpoint = Endpoint::parse(Some(recorded.socket.as_os_str())).map_err(|e| e.to_string())?;
+    tmux(binary, &endpoint).map_err(|e| e.to_string())
+}
+
+fn tmux(binary: &Path, endpoint: &Endpoint) -> Result<Tmux, Unusable> {
+    Tmux::new(binary, endpoint).map_err(|e| Unusable::Socket { name: "tmux", why: e.to_string() })
+}
+
+fn endpoint(socket: &Socket) -> Endpoint {
+    match socket {
+        Socket::Default => Endpoint::Default,
+        Socket::Name(name) => Endpoint::Name(name.clone().into()),
+        Socket::Path(path) => Endpoint::Path(path.clone()),
+    }
+}
+
+/// Finds a program. That it was found answers no other question.
+fn locate(
+    name: &'static str,
+    variable: &'static str,
+    setting: &Setting<Option<Program>>,
+) -> Result<PathBuf, Unusable> {
+    let wanted = setting.value.as_ref().map_or(Path::new(name), Program::as_path);
+    which::which(wanted).map_err(|e| {
+        let place = if wanted.is_absolute() { wanted.display().to_string() } else { "PATH".to_owned() };
+        let asked = match &setting.source {
+            Source::Default => String::new(),
+            source => format!(" ({} is named by {source})", wanted.display()),
+        };
+        Unusable::Missing { name, why: format!("{place}: {e}{asked}"), variable }
+    })
+}
+
+fn named_by(source: &Source) -> String {
+    format!("named by {source}")
+}
+
+/// The trouble of a backend that cannot be used, for reports.
+pub fn as_trouble(unusable: &Unusable) -> Trouble {
+    match unusable {
+        Unusable::Incompatible { trouble, .. } => trouble.clone(),
+        other => Trouble {
+            class: ReplyClass::Failed,
+            tried: "selecting a multiplexer".to_owned(),
+            said: other.to_string(),
+        },
+    }
+}

@@ -3,6 +3,7 @@
 //! Its life is its lock on `engine.lock`, nothing else. It goes on without a terminal and without a window.
 
 mod attempt;
+pub mod begin;
 mod inbox;
 mod signals;
 

@@ -1,0 +1,235 @@
+//! Beginning a run: its id and files first, then an engine, here or in a window of the control session.
+
+use super::{Engine, EngineError, Finished, Notice, Signals, Wakes};
+use crate::ops::control::{self, ControlError, open_engine_window};
+use crate::ops::programs::KeeperProgram;
+use crate::ops::stop::engine_inbox;
+use crate::process::{self, Handle};
+use crate::run::dir::WriteError;
+use crate::run::files::{EnvFile, MuxRef, RunFile, SCHEMA, Work, name, now_ms};
+use crate::run::id::RunId;
+use crate::run::text::OsText;
+use crate::run::write::{ProjectWrite, Staged, StoreError, WriteStore};
+use crate::verdict::Observation;
+use crate::wake::{self, Inbox};
+use loopmux_mux::{CreateError, Multiplexer};
+use std::ffi::OsString;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a detached engine may take to publish its run.
+const PUBLISH_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where `--env` waits for a detached engine.
+const EXTRA: &str = "extra.json";
+
+/// What a person asked for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// A label.
+    pub name: Option<String>,
+    /// Program and arguments.
+    pub argv: Vec<OsString>,
+    /// The program's directory, absolute.
+    pub cwd: PathBuf,
+    /// The longest it may take.
+    pub timeout: Option<Duration>,
+    /// How long it may take to end when asked.
+    pub grace: Duration,
+    /// Windows stay after the end.
+    pub park: bool,
+    /// Columns and rows.
+    pub size: (u16, u16),
+    /// Set on top of the caller's environment.
+    pub extra: Vec<(OsString, OsString)>,
+}
+
+/// A run that was not begun, or an engine that could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum BeginError {
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// No window for the engine.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+    /// The engine could not go on.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Something of the operating system.
+    #[error("cannot {what}: {source}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// What came back.
+        source: std::io::Error,
+    },
+    /// The engine's window was made, and no engine came.
+    #[error("the engine of run {id} did not begin: {why}; nothing was launched")]
+    NoEngine {
+        /// The run that was given up.
+        id: RunId,
+        /// What was seen.
+        why: String,
+    },
+}
+
+/// Reserves an id and fills the staging directory.
+///
+/// # Errors
+/// As the operating system says; nothing was launched.
+pub fn stage(
+    store: &WriteStore,
+    project: &ProjectWrite,
+    root: &Path,
+    asked: &Asked,
+    mux: MuxRef,
+) -> Result<(Staged, RunFile), StoreError> {
+    project.sweep_staging()?;
+    let id = project.reserve_id()?;
+    let millis = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
+    let file = RunFile {
+        schema: SCHEMA,
+        id,
+        name: asked.name.clone(),
+        project: OsText::from(root.as_os_str()),
+        state: store.state_id().to_owned(),
+        created_ms: now_ms(),
+        host: process::host().clone(),
+        work: Work::Command {
+            argv: asked.argv.iter().map(|a| OsText(a.clone())).collect(),
+            cwd: OsText::from(asked.cwd.as_os_str()),
+        },
+        mux,
+        size: asked.size,
+        park: asked.park,
+        timeout_ms: asked.timeout.map(millis),
+        grace_ms: millis(asked.grace),
+    };
+    Ok((project.stage(&file)?, file))
+}
+
+/// Publishes a staged run and drives it in this process.
+///
+/// # Errors
+/// [`BeginError`].
+pub fn drive(
+    project: &ProjectWrite,
+    staged: Staged,
+    file: &RunFile,
+    mux: &dyn Multiplexer,
+    environment: (Vec<(OsString, OsString)>, Vec<(OsString, OsString)>),
+    notice: impl Fn(&Notice),
+) -> Result<Finished, BeginError> {
+    let signals = Signals::take().map_err(|source| BeginError::Io { what: "take signals", source })?;
+    let keeper = KeeperProgram::find()
+        .map_err(|source| BeginError::Io { what: "find the path of this program", source })?;
+    let run = project.publish(staged)?;
+    // Without a socket the engine looks once a second.
+    let inbox = Inbox::bind(&engine_inbox(run.run().dir().path()))
+        .inspect_err(|e| tracing::warn!("no socket to be poked at: {e}"))
+        .ok();
+    tell_published(run.run().dir());
+    let (caller, extra) = environment;
+    let mut engine = Engine {
+        project,
+        run: &run,
+        file,
+        mux,
+        keeper: &keeper,
+        caller,
+        extra,
+        wakes: Wakes { inbox, signals },
+        notice: Box::new(notice),
+    };
+    Ok(engine.drive()?)
+}
+
+/// Puts the engine of a staged run into a window of the control session, and waits until the run is published.
+///
+/// # Errors
+/// [`BeginError`]; the run was given up then, and an engine that comes late finds nothing.
+pub fn detach(
+    project: &ProjectWrite,
+    staged: &Staged,
+    file: &RunFile,
+    mux: &dyn Multiplexer,
+    argv: Vec<OsString>,
+    environment: (Vec<(OsString, OsString)>, &[(OsString, OsString)]),
+) -> Result<(), BeginError> {
+    let keeper = KeeperProgram::find()
+        .map_err(|source| BeginError::Io { what: "find the path of this program", source })?;
+    let inbox = Inbox::bind(&format!("b-{}", crate::run::dir::random_hex(6))).ok();
+    let (env, extra) = environment;
+    let vars = extra.iter().map(|(n, v)| (OsText(n.clone()), OsText(v.clone()))).collect();
+    staged.dir().write_once(EXTRA, &EnvFile { schema: SCHEMA, vars })?;
+    let request =
+        control::Request { file, staged, argv, env, keeper: &keeper, poke: inbox.as_ref().map(Inbox::path) };
+    let (pane, trouble) = match open_engine_window(project, &request, mux) {
+        Ok(created) => (created.pane_pid.and_then(|pid| Handle::watch(pid).ok().flatten()), None),
+        Err(ControlError::Create(CreateError::MayAppear(trouble))) => (None, Some(trouble.to_string())),
+        Err(e) => {
+            project.give_up(&file.id)?;
+            return Err(e.into());
+        }
+    };
+    let end = Instant::now() + PUBLISH_PATIENCE;
+    let why = loop {
+        if published(project, &file.id) {
+            return Ok(());
+        }
+        let ended = pane
+            .as_ref()
+            .is_some_and(|p| matches!(wake::wait(&[p.as_fd()], Some(Duration::ZERO)), Ok(wake::Woke::By(_))));
+        if ended {
+            break "its window closed at once".to_owned();
+        }
+        if Instant::now() >= end {
+            break trouble.unwrap_or_else(|| "its window did not start in time".to_owned());
+        }
+        let fds: Vec<_> = inbox.iter().map(AsFd::as_fd).chain(pane.iter().map(AsFd::as_fd)).collect();
+        if wake::wait(&fds, Some(wake::SAFETY)).is_ok()
+            && let Some(inbox) = &inbox
+        {
+            inbox.drain();
+        }
+    };
+    // Whoever renames first decides: either the engine published it meanwhile, or it finds nothing.
+    if project.give_up(&file.id)? { Err(BeginError::NoEngine { id: file.id.clone(), why }) } else { Ok(()) }
+}
+
+fn published(project: &ProjectWrite, id: &RunId) -> bool {
+    let there = project.dir().sub(crate::run::store::place::RUNS).map(|runs| runs.has(id.as_str()));
+    matches!(there, Ok(Observation::Known(())))
+}
+
+/// What `--env` asked for, read once by a detached engine.
+///
+/// # Errors
+/// The file cannot be read or removed.
+pub fn take_extra(staged: &Staged) -> Result<Vec<(OsString, OsString)>, BeginError> {
+    let extra = match staged.dir().read_json::<EnvFile>(EXTRA) {
+        Observation::Known(file) => file.vars.into_iter().map(|(n, v)| (n.0, v.0)).collect(),
+        Observation::Absent => Vec::new(),
+        Observation::Unknown(why) => return Err(StoreError::Unreadable(why).into()),
+    };
+    staged.dir().remove_file(EXTRA)?;
+    Ok(extra)
+}
+
+/// Tells whoever staged the run that it is published: the address is in the launch file of the engine's window.
+fn tell_published(run_dir: &crate::run::dir::Dir) {
+    let launch = run_dir
+        .sub(name::ENGINE)
+        .and_then(|d| d.sub("1"))
+        .map(|d| d.read_json::<crate::run::files::LaunchFile>(name::LAUNCH));
+    if let Ok(Observation::Known(launch)) = launch
+        && let Some(path) = launch.poke
+    {
+        wake::poke(Path::new(path.as_os_str()));
+    }
+}

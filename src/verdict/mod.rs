@@ -10,6 +10,8 @@
 mod attempt;
 mod evidence;
 mod status;
+#[cfg(test)]
+mod tests;
 
 pub use attempt::{Cause, Leftovers, Verdict, decide};
 pub use evidence::{

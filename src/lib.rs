@@ -5,6 +5,7 @@
 //! the keeper in its window. The multiplexer's word can only veto, and name a cause.
 
 pub mod backends;
+pub mod cli;
 pub mod config;
 pub mod engine;
 pub mod observe;

@@ -11,12 +11,15 @@ use crate::verdict::{
     decide,
 };
 use loopmux_mux::PaneRow;
+use std::path::PathBuf;
 
 /// Everything seen of one attempt, and the verdict on it.
 #[derive(Debug)]
 pub struct AttemptView {
     /// Its number.
     pub n: u32,
+    /// The directory that was read.
+    pub dir: PathBuf,
     /// What was launched.
     pub launch: Observation<LaunchFile>,
     /// The start receipt.
@@ -139,6 +142,7 @@ pub fn attempt_on_disk(read: &AttemptRead) -> AttemptView {
     };
     let mut view = AttemptView {
         n: read.n(),
+        dir: read.dir().path().to_owned(),
         launch,
         start,
         created,

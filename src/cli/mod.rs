@@ -1,0 +1,93 @@
+//! The commands: reading the command line, asking the library, and rendering one report per command as text or
+//! JSON. Nothing is decided here.
+
+pub mod args;
+mod context;
+mod error;
+mod output;
+pub mod page;
+pub mod report;
+pub mod words;
+
+pub mod engine;
+pub mod run;
+pub mod stop;
+pub mod wait;
+
+pub use args::Cli;
+pub use context::Context;
+pub use error::{CliError, ErrorCode, ErrorReport, Outcome};
+pub use output::{Colours, Envelope, Output, SCHEMA};
+
+use args::{Asked, Command};
+use clap::Parser;
+use clap::error::ErrorKind;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// A command line that was understood.
+#[derive(Debug)]
+pub struct Invocation {
+    context: Context,
+    command: Command,
+}
+
+/// Reads a command line, the program's name first. Help, version and mistakes are answered here, and come back
+/// as an exit code.
+///
+/// # Errors
+/// There is nothing to execute.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Invocation, ExitCode> {
+    let words: Vec<OsString> = words.into_iter().collect();
+    match Cli::try_parse_from(&words) {
+        Ok(Cli { global, command }) => {
+            Ok(Invocation { context: Context::new(command.name(), global), command })
+        }
+        Err(e) => Err(answer_for_clap(&e, Asked::of(&words))),
+    }
+}
+
+fn answer_for_clap(e: &clap::Error, asked: Asked) -> ExitCode {
+    let asks_for_help = matches!(
+        e.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if asked.json && e.use_stderr() {
+        let text = e.render().to_string();
+        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let hint = format!(
+            "see: loopmux {}--help",
+            if asked.command == "loopmux" { String::new() } else { format!("{} ", asked.command) }
+        );
+        let error = CliError::new(ErrorCode::Usage, message).hint(hint).detail("text", text);
+        Output::new(asked.command, true, Colours::Never, false).failed(&error);
+    } else {
+        // A closed pipe is the only thing that can be wrong here.
+        let _ = e.print();
+    }
+    if asks_for_help && !e.use_stderr() { ExitCode::SUCCESS } else { ErrorCode::Usage.exit().into() }
+}
+
+/// Executes a command, and says what went wrong if it did.
+pub fn execute(invocation: &Invocation) -> ExitCode {
+    let Invocation { context, command } = invocation;
+    match dispatch(context, command) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            context.out().failed(&error);
+            error.exit().into()
+        }
+    }
+}
+
+fn dispatch(ctx: &Context, command: &Command) -> Outcome {
+    match command {
+        Command::Run(args) => run::execute(ctx, args),
+        Command::Wait(args) => wait::execute(ctx, args),
+        Command::Stop(args) => stop::execute(ctx, args),
+        Command::Engine(args) => engine::execute(ctx, args),
+        _ => Err(CliError::new(ErrorCode::Internal, "this command is not there yet")),
+    }
+}

@@ -1,0 +1,12 @@
+//! `loopmux stop`.
+
+use super::args::StopArgs;
+use super::{CliError, Context, ErrorCode, Outcome};
+
+/// Executes the command.
+///
+/// # Errors
+/// What went wrong, with the contract's code.
+pub fn execute(_ctx: &Context, _args: &StopArgs) -> Outcome {
+    Err(CliError::new(ErrorCode::Internal, "this command is not there yet"))
+}

@@ -135,58 +135,61 @@ pub struct CliError {
     pub code: ErrorCode,
     /// What was tried, on what, what came back.
     pub message: String,
-    /// Facts behind the message, a line each.
-    pub notes: Vec<String>,
-    /// What to do next.
-    pub hint: Option<String>,
-    /// Facts for a program.
-    pub details: Map<String, Value>,
-    /// A report that stands beside the error.
-    pub data: Option<Value>,
     /// The reader of our output went away: nothing is said, and it is no failure.
     closed_pipe: bool,
+    extra: Box<Extra>,
+}
+
+/// What stands beside the message.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Extra {
+    /// Facts behind the message, a line each.
+    notes: Vec<String>,
+    /// What to do next.
+    hint: Option<String>,
+    /// Facts for a program.
+    details: Map<String, Value>,
+    /// A report that stands beside the error.
+    data: Option<Value>,
 }
 
 impl CliError {
     /// An error with a message.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            notes: Vec::new(),
-            hint: None,
-            details: Map::new(),
-            data: None,
-            closed_pipe: false,
-        }
+        Self { code, message: message.into(), closed_pipe: false, extra: Box::default() }
     }
 
     /// The same, with one more fact.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
-        self.notes.push(note.into());
+        self.extra.notes.push(note.into());
         self
     }
 
     /// The same, with what to do next.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        self.extra.hint = Some(hint.into());
         self
     }
 
     /// The same, with one more fact for a program.
     #[must_use]
     pub fn detail(mut self, name: &str, value: impl Into<Value>) -> Self {
-        self.details.insert(name.to_owned(), value.into());
+        self.extra.details.insert(name.to_owned(), value.into());
         self
     }
 
     /// The same, with a report beside it: `data` of the JSON object. In text the command prints its report itself.
     #[must_use]
     pub fn with_data(mut self, report: &impl Serialize) -> Self {
-        self.data = serde_json::to_value(report).ok();
+        self.extra.data = serde_json::to_value(report).ok();
         self
+    }
+
+    /// The report that stands beside the error.
+    pub fn data(&self) -> Option<&Value> {
+        self.extra.data.as_ref()
     }
 
     /// The exit code of the process.
@@ -202,7 +205,7 @@ impl CliError {
     /// What a person reads: the message, the facts, the way out.
     pub fn page(&self) -> String {
         let mut page = format!("{}: {}\n", self.code.label(), self.message);
-        for line in self.notes.iter().chain(&self.hint) {
+        for line in self.extra.notes.iter().chain(&self.extra.hint) {
             page.push_str(&format!("  {line}\n"));
         }
         page
@@ -210,15 +213,15 @@ impl CliError {
 
     /// What a program reads.
     pub fn report(&self) -> ErrorReport {
-        let mut details = self.details.clone();
-        if !self.notes.is_empty() {
-            details.entry("notes").or_insert_with(|| self.notes.clone().into());
+        let mut details = self.extra.details.clone();
+        if !self.extra.notes.is_empty() {
+            details.entry("notes").or_insert_with(|| self.extra.notes.clone().into());
         }
         ErrorReport {
             code: self.code,
             message: self.message.clone(),
             retryable: self.code.retryable(),
-            hint: self.hint.clone(),
+            hint: self.extra.hint.clone(),
             details,
         }
     }

@@ -126,7 +126,7 @@ impl Output {
         }
         if self.json {
             // Whoever closed the pipe does not want to know.
-            let _ = self.object(error.data.as_ref(), Some(error.report()), false);
+            let _ = self.object(error.data(), Some(error.report()), false);
         } else {
             self.aside(&error.page());
         }

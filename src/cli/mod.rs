@@ -10,6 +10,7 @@ pub mod report;
 pub mod words;
 
 pub mod engine;
+pub mod outcome;
 pub mod run;
 pub mod stop;
 pub mod wait;

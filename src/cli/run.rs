@@ -1,12 +1,183 @@
 //! `loopmux run`.
 
 use super::args::RunArgs;
-use super::{CliError, Context, ErrorCode, Outcome};
+use super::{CliError, Context, ErrorCode, Outcome, outcome};
+use crate::backends::{self, Unusable};
+use crate::config::Flags;
+use crate::engine::begin::{self, Asked, BeginError};
+use crate::engine::{EngineError, Notice};
+use crate::observe::{self, Looks};
+use crate::ops::control::ControlError;
+use crate::run::id::RunId;
+use crate::run::store::ProjectRead;
+use crate::run::write::ProjectWrite;
+use crate::verdict::Observation;
+use loopmux_mux::CreateError;
+use serde_json::json;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 /// Executes the command.
 ///
 /// # Errors
 /// What went wrong, with the contract's code.
-pub fn execute(_ctx: &Context, _args: &RunArgs) -> Outcome {
-    Err(CliError::new(ErrorCode::Internal, "this command is not there yet"))
+pub fn execute(ctx: &Context, args: &RunArgs) -> Outcome {
+    let park = match (args.park, args.no_park) {
+        (true, _) => Some(true),
+        (_, true) => Some(false),
+        _ => None,
+    };
+    let flags = Flags { size: args.size, grace: args.grace, park, ..Flags::default() };
+    let settings = ctx.settings_with(flags)?;
+    let root = project_root(ctx)?;
+    let selected = backends::select(&settings)?;
+    let probe = backends::check(&*selected.mux)?;
+    let mux = backends::reference(&*selected.mux, probe.version);
+    let asked = Asked {
+        name: args.name.clone(),
+        argv: args.command.clone(),
+        cwd: directory(args.cwd.as_deref())?,
+        timeout: args.timeout,
+        grace: settings.grace.value,
+        park: settings.park.value,
+        size: (settings.size.value.columns, settings.size.value.rows),
+        extra: args.env.clone(),
+    };
+    let store = ctx.write_store()?;
+    let project = store.project(&root)?;
+    let (staged, file) = begin::stage(&store, &project, &root, &asked, mux)?;
+    let id = file.id.clone();
+    let caller: Vec<(OsString, OsString)> = std::env::vars_os().collect();
+    let read = ctx.runs()?;
+    if args.detach || args.attach {
+        let argv = engine_command(&id, &root)?;
+        begin::detach(&project, &staged, &file, &*selected.mux, argv, (caller, &asked.extra))?;
+        if args.attach {
+            return attach(ctx, &project, read, &id);
+        }
+        ctx.out()
+            .report(&json!({ "run": { "id": id.as_str(), "name": file.name } }), |_| format!("{id}\n"))?;
+        return Ok(0);
+    }
+    let say = |notice: &Notice| tell(ctx, &id, notice);
+    begin::drive(&project, staged, &file, &*selected.mux, (caller, asked.extra), say)?;
+    end(ctx, read, &id)
+}
+
+/// Reports the end, as a fresh look has it.
+fn end(ctx: &Context, read: Option<ProjectRead>, id: &RunId) -> Outcome {
+    let run = match read.map(|p| p.run(id)) {
+        Some(Observation::Known(run)) => run,
+        _ => return Err(CliError::new(ErrorCode::Io, format!("the directory of run {id} is gone"))),
+    };
+    let view = observe::run(&run, &mut Looks::none());
+    outcome::print(ctx, std::slice::from_ref(&view))?;
+    let code = outcome::exit_of(&view);
+    let interrupted =
+        matches!(&view.stop, Observation::Known(s) if s.why == crate::run::files::StopWhy::Interrupt);
+    Ok(if interrupted && view.status == crate::verdict::Status::Stopped { 130 } else { code })
+}
+
+/// Goes to the window of a run that was just begun; when the terminal comes back, tells where the run stands.
+fn attach(ctx: &Context, project: &ProjectWrite, read: Option<ProjectRead>, id: &RunId) -> Outcome {
+    let _ = project;
+    let view = match read.map(|p| p.run(id)) {
+        Some(Observation::Known(run)) => observe::run(&run, &mut Looks::none()),
+        _ => return Err(CliError::new(ErrorCode::Io, format!("the directory of run {id} is gone"))),
+    };
+    outcome::print(ctx, std::slice::from_ref(&view))?;
+    Ok(if view.status.row().active { 0 } else { outcome::exit_of(&view) })
+}
+
+fn tell(ctx: &Context, id: &RunId, notice: &Notice) {
+    let out = ctx.out();
+    if out.json() {
+        let event = match notice {
+            Notice::Launched { attempt, session } => {
+                json!({ "event": "launched", "run": id.as_str(), "attempt": attempt, "session": session })
+            }
+            Notice::Started { attempt } => {
+                json!({ "event": "started", "run": id.as_str(), "attempt": attempt })
+            }
+            Notice::Stopping(why) => json!({ "event": "stopping", "run": id.as_str(), "why": why }),
+            Notice::Trouble(text) => json!({ "event": "trouble", "run": id.as_str(), "text": text }),
+        };
+        // A reader that went away does not end the run.
+        let _ = out.event(&event, |_| String::new());
+        return;
+    }
+    match notice {
+        Notice::Launched { session, .. } => out.note(&format!("run {id} in mux session {session}")),
+        Notice::Started { .. } => out.note(&format!("running; loopmux attach {} shows it", id.short())),
+        Notice::Stopping(_) => out.note("stopping; once more to insist"),
+        Notice::Trouble(text) => out.note(&format!("warning: {text}")),
+    }
+}
+
+/// The project's root: it must be there to run anything in it.
+fn project_root(ctx: &Context) -> Result<PathBuf, CliError> {
+    let root = ctx.root()?;
+    if root.is_dir() {
+        return Ok(root.to_owned());
+    }
+    Err(CliError::new(ErrorCode::Usage, format!("the project {} is no directory", root.display()))
+        .hint("give an existing one with --project DIR"))
+}
+
+fn directory(asked: Option<&Path>) -> Result<PathBuf, CliError> {
+    let here = std::env::current_dir()
+        .map_err(|e| CliError::new(ErrorCode::Usage, format!("the current directory cannot be used: {e}")))?;
+    let path = asked.map_or_else(|| here.clone(), |dir| here.join(dir));
+    match path.canonicalize() {
+        Ok(path) if path.is_dir() => Ok(path),
+        Ok(_) => Err(CliError::new(ErrorCode::Usage, format!("--cwd {} is no directory", path.display()))),
+        Err(e) => {
+            Err(CliError::new(ErrorCode::Usage, format!("--cwd {} cannot be used: {e}", path.display())))
+        }
+    }
+}
+
+fn engine_command(id: &RunId, root: &Path) -> Result<Vec<OsString>, CliError> {
+    let me = std::env::current_exe()
+        .map_err(|e| CliError::new(ErrorCode::Io, format!("cannot find the path of this program: {e}")))?;
+    Ok(vec![me.into(), "engine".into(), "--project".into(), root.into(), "--".into(), id.as_str().into()])
+}
+
+impl From<Unusable> for CliError {
+    fn from(e: Unusable) -> Self {
+        let code = match &e {
+            Unusable::Missing { .. } => ErrorCode::MuxMissing,
+            Unusable::NotHere { .. } | Unusable::Incompatible { .. } => ErrorCode::MuxIncompatible,
+            Unusable::Socket { .. } => ErrorCode::Config,
+        };
+        Self::new(code, e.to_string()).hint("see: loopmux mux, loopmux doctor")
+    }
+}
+
+impl From<BeginError> for CliError {
+    fn from(e: BeginError) -> Self {
+        match e {
+            BeginError::Store(e) => e.into(),
+            BeginError::Engine(EngineError::Store(e)) | BeginError::Control(ControlError::Store(e)) => {
+                e.into()
+            }
+            BeginError::Write(e) | BeginError::Control(ControlError::Write(e)) => {
+                Self::new(ErrorCode::Io, e.to_string())
+            }
+            BeginError::Control(ControlError::Unanswered(trouble)) => Self::new(
+                ErrorCode::MuxUnreachable,
+                format!("cannot look for the control session: {trouble}"),
+            )
+            .hint("nothing was launched; see: loopmux mux, loopmux doctor"),
+            BeginError::Control(ControlError::Create(e)) => {
+                let code = match &e {
+                    CreateError::Refused(_) => ErrorCode::LaunchFailed,
+                    CreateError::MayAppear(_) => ErrorCode::MuxUnreachable,
+                };
+                Self::new(code, format!("the engine's window was not made: {e}")).hint("see: loopmux doctor")
+            }
+            e @ BeginError::NoEngine { .. } => Self::new(ErrorCode::LaunchFailed, e.to_string()),
+            e @ (BeginError::Engine(_) | BeginError::Io { .. }) => Self::new(ErrorCode::Io, e.to_string()),
+        }
+    }
 }

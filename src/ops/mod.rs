@@ -5,6 +5,7 @@ pub mod control;
 pub mod end;
 pub mod environment;
 pub mod give_up;
+pub mod inside;
 pub mod launch;
 pub mod names;
 pub mod programs;

@@ -7,4 +7,4 @@ mod scan;
 
 pub use handle::{Handle, Watch};
 pub use identity::{current, host, identify, life};
-pub use scan::{autogroup, children, descendants, holders, members, note, with_token};
+pub use scan::{ancestors, autogroup, children, descendants, holders, members, note, with_token};

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 mod linux;
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Handle, Watch, autogroup, children, current, descendants, holders, host, identify, life, members, note,
-    with_token,
+    Handle, Watch, ancestors, autogroup, children, current, descendants, holders, host, identify, life,
+    members, note, with_token,
 };
 
 /// What names one process for ever.

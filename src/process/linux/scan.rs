@@ -72,6 +72,23 @@ pub fn descendants(pid: u32) -> Scan {
     tree(pid, true)
 }
 
+/// The identities of the processes above this one, its parent first, as far as they can be told.
+pub fn ancestors() -> Vec<Identity> {
+    let mut above = Vec::new();
+    let mut pid = std::process::id();
+    while let procfs::Look::Seen(stat) = procfs::stat(pid)
+        && stat.parent > 0
+        && above.len() < 1000
+    {
+        pid = stat.parent;
+        match super::identify(pid) {
+            Ok(Some(id)) => above.push(id),
+            Ok(None) | Err(_) => break,
+        }
+    }
+    above
+}
+
 /// Describes a process; `None` if the kernel has none of that number.
 ///
 /// # Errors

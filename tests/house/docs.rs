@@ -1,0 +1,114 @@
+//! The documents agree with the tree and with the code.
+
+use crate::source::{Source, View, files, root, shipped};
+use std::collections::BTreeSet;
+
+fn documents() -> Vec<Source> {
+    files(&["."], ".md")
+}
+
+fn document(path: &str) -> Source {
+    let text = std::fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
+    Source::new(path, &text)
+}
+
+/// Targets of Markdown links that lead to files.
+fn links(source: &Source) -> Vec<String> {
+    let targets = source.text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    targets
+        .filter(|target| !target.contains("://") && !target.starts_with('#'))
+        .map(|target| target.split('#').next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+#[test]
+fn every_link_leads_to_a_file() {
+    let mut seen = 0;
+    for source in documents() {
+        let path = root().join(&source.path);
+        for target in links(&source) {
+            seen += 1;
+            let there = path.parent().unwrap().join(&target);
+            assert!(there.try_exists().unwrap(), "{}: {target} is not there", source.path);
+        }
+    }
+    assert!(seen > 10, "only {seen} links were found");
+}
+
+#[test]
+fn links_are_found() {
+    let text = "see [a](docs/a.md#part) and [b](https://example.org/x), [c](#here), [d](../d.md)";
+    assert_eq!(links(&Source::new("x.md", text)), ["docs/a.md", "../d.md"]);
+}
+
+/// Names that look like variables of ours, in code and literals.
+fn variables(sources: &[Source]) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for source in sources {
+        let code = source.view_without_tests(View::CodeAndLiterals);
+        for (at, _) in code.match_indices("\"LOOPMUX_") {
+            let name: String =
+                code[at + 1..].chars().take_while(|c| c.is_ascii_uppercase() || *c == '_').collect();
+            found.insert(name);
+        }
+    }
+    found
+}
+
+#[test]
+fn every_variable_of_the_environment_is_documented() {
+    let contract = document("docs/cli.md").text;
+    let variables = variables(&shipped());
+    assert!(variables.contains("LOOPMUX_STATE_DIR"), "{variables:?}");
+    let missing: Vec<_> = variables.iter().filter(|name| !contract.contains(*name)).collect();
+    assert_eq!(missing, Vec::<&String>::new(), "not in docs/cli.md");
+}
+
+#[test]
+fn variables_are_found() {
+    let source =
+        Source::new("src/x.rs", "const A: &str = \"LOOPMUX_A_B\"; // \"LOOPMUX_C\"\nf(\"LOOPMUX_D=1\")");
+    let found: Vec<_> = variables(&[source]).into_iter().collect();
+    assert_eq!(found, ["LOOPMUX_A_B", "LOOPMUX_D"]);
+}
+
+#[test]
+fn every_configuration_key_is_documented() {
+    let contract = document("docs/cli.md").text;
+    for (table, keys) in loopmux::config::KEYS {
+        for key in keys {
+            assert!(contract.contains(&format!("`{table}.{key}`")), "{table}.{key} is not in docs/cli.md");
+        }
+    }
+}
+
+#[test]
+fn every_module_is_in_the_architecture() {
+    let architecture = document("docs/architecture.md").text;
+    for source in files(&["src"], ".rs") {
+        let module = source.path.strip_prefix("src/").unwrap().split(['/', '.']).next().unwrap();
+        if !matches!(module, "lib" | "main") {
+            let wanted = format!("`{module}`");
+            assert!(architecture.contains(&wanted), "{wanted} is not in docs/architecture.md");
+        }
+    }
+}
+
+#[test]
+fn every_status_cause_and_reply_class_is_in_the_contract() {
+    use loopmux::verdict::{Cause, Status};
+    let contract = document("docs/cli.md").text;
+    let causes = [
+        Cause::WindowKilled,
+        Cause::SessionKilled,
+        Cause::ServerGone,
+        Cause::HostRestarted,
+        Cause::KeeperKilled,
+        Cause::Unexplained,
+    ];
+    let statuses = Status::ALL.map(Status::as_str);
+    let classes = loopmux_mux::ReplyClass::ALL.map(loopmux_mux::ReplyClass::as_str);
+    for word in causes.map(Cause::as_str).into_iter().chain(statuses).chain(classes) {
+        assert!(contract.contains(&format!("`{word}`")), "`{word}` is not in docs/cli.md");
+    }
+}

@@ -95,7 +95,7 @@ fn every_module_is_in_the_architecture() {
 }
 
 #[test]
-fn every_status_cause_and_reply_class_is_in_the_contract() {
+fn every_word_of_the_contract_is_documented() {
     use loopmux::verdict::{Cause, Status};
     let contract = document("docs/cli.md").text;
     let causes = [
@@ -108,7 +108,76 @@ fn every_status_cause_and_reply_class_is_in_the_contract() {
     ];
     let statuses = Status::ALL.map(Status::as_str);
     let classes = loopmux_mux::ReplyClass::ALL.map(loopmux_mux::ReplyClass::as_str);
-    for word in causes.map(Cause::as_str).into_iter().chain(statuses).chain(classes) {
+    let codes = loopmux::cli::ErrorCode::ALL.map(loopmux::cli::ErrorCode::as_str);
+    for word in causes.map(Cause::as_str).into_iter().chain(statuses).chain(classes).chain(codes) {
         assert!(contract.contains(&format!("`{word}`")), "`{word}` is not in docs/cli.md");
     }
+}
+
+/// Names of tests, as the last column of a table of rules has them.
+fn named_tests(rules: &str) -> Vec<String> {
+    let rows = rules.lines().filter(|line| line.starts_with("| **L"));
+    let cells = rows.filter_map(|row| row.trim_end().trim_end_matches('|').rsplit(" | ").next());
+    let words = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    words.map(str::to_owned).collect()
+}
+
+#[test]
+fn every_test_that_is_said_to_hold_a_rule_is_there() {
+    let rules = document("docs/rules.md").text;
+    for n in 1..=23 {
+        assert!(rules.contains(&format!("| **L{n} ")), "rule L{n} is not in docs/rules.md");
+    }
+    let sources = files(&["src", "adapters", "tests"], ".rs");
+    let named = named_tests(&rules);
+    assert!(named.len() > 5, "{named:?}");
+    let there = |name: &str| {
+        let test = format!("fn {name}()");
+        sources.iter().any(|s| s.view(View::Code).contains(&test))
+    };
+    let missing: Vec<_> = named.iter().filter(|name| !there(name)).collect();
+    assert_eq!(missing, Vec::<&String>::new(), "docs/rules.md names tests that do not exist");
+}
+
+#[test]
+fn named_tests_are_found() {
+    let rules =
+        "| rule | held by |\n| **L1 X** | `guard` | `one_test`, `other` |\n| **L2 Y** | g | *later* |\n";
+    assert_eq!(named_tests(rules), ["one_test", "other"]);
+}
+
+/// Every command that a person sees, as it is typed, with its options.
+fn commands(command: &clap::Command, typed: &str, found: &mut Vec<(String, Vec<String>)>) {
+    for sub in command.get_subcommands().filter(|c| !c.is_hide_set() && c.get_name() != "help") {
+        let typed = format!("{typed} {}", sub.get_name()).trim().to_owned();
+        let options = sub.get_arguments().filter(|a| !a.is_hide_set()).filter_map(|a| a.get_long());
+        found.push((typed.clone(), options.map(|long| format!("--{long}")).collect()));
+        commands(sub, &typed, found);
+    }
+}
+
+#[test]
+fn every_command_and_every_option_is_in_the_contract() {
+    use clap::CommandFactory;
+    let contract = document("docs/cli.md").text;
+    let root = loopmux::cli::Cli::command();
+    let mut all = vec![(
+        String::new(),
+        root.get_arguments().filter_map(|a| a.get_long()).map(|l| format!("--{l}")).collect(),
+    )];
+    commands(&root, "", &mut all);
+    assert!(all.iter().any(|(typed, _)| typed == "mux ls"), "{all:?}");
+    let mut missing = Vec::new();
+    for (typed, options) in &all {
+        if !typed.is_empty() && !contract.contains(&format!("`{typed}")) {
+            missing.push(typed.clone());
+        }
+        // `--help` explains itself.
+        for option in options.iter().filter(|o| !matches!(o.as_str(), "--help" | "--version")) {
+            if !contract.contains(&format!("`{option}")) {
+                missing.push(format!("{typed} {option}"));
+            }
+        }
+    }
+    assert_eq!(missing, Vec::<String>::new(), "not in docs/cli.md");
 }

@@ -165,21 +165,22 @@ impl Dir {
             Observation::Absent => return Observation::Absent,
             Observation::Unknown(why) => return Observation::Unknown(why),
         };
-        let unreadable = |e: serde_json::Error| {
-            Observation::unknown(format!("{} cannot be read as JSON: {e}", self.path.join(name).display()))
+        let path = || self.path.join(name).display().to_string();
+        let newer = |schema: u32| {
+            Observation::unknown(format!(
+                "{} was written by a newer loopmux (schema {schema}, this one reads up to {SCHEMA})",
+                path()
+            ))
         };
-        match serde_json::from_slice::<Head>(&bytes) {
-            Err(e) => return unreadable(e),
-            Ok(head) if head.schema > SCHEMA => {
-                return Observation::unknown(format!(
-                    "{} was written by a newer loopmux (schema {}, this one reads up to {SCHEMA})",
-                    self.path.join(name).display(),
-                    head.schema
-                ));
-            }
-            Ok(_) => {}
+        match serde_json::from_slice::<T>(&bytes) {
+            Ok(value) if value.schema() > SCHEMA => newer(value.schema()),
+            Ok(value) => Observation::Known(value),
+            // What a newer one wrote may have another shape: say that it is newer, not that it is torn.
+            Err(e) => match serde_json::from_slice::<Head>(&bytes) {
+                Ok(head) if head.schema > SCHEMA => newer(head.schema),
+                _ => Observation::unknown(format!("{} cannot be read as JSON: {e}", path())),
+            },
         }
-        serde_json::from_slice(&bytes).map_or_else(unreadable, Observation::Known)
     }
 
     /// Opens an existing file for locking.

@@ -134,27 +134,39 @@ impl Context {
     /// The run that a reference means, in this project.
     ///
     /// # Errors
-    /// [`ErrorCode::Usage`] for what can be no reference, [`ErrorCode::NotFound`], [`ErrorCode::Ambiguous`] with
-    /// the candidates, or the state directory cannot be read.
+    /// As [`Context::resolve`], or the run's directory cannot be opened.
     pub fn run(&self, reference: &str) -> Result<(ProjectRead, RunRead), CliError> {
-        check_reference(reference)?;
-        let Some(project) = self.runs()? else { return Err(self.not_found(reference, &[])) };
-        let id = match resolve(&project, reference) {
-            Resolved::One(id) => id,
-            Resolved::None => {
-                let known = project.run_ids().known().cloned().unwrap_or_default();
-                return Err(self.not_found(reference, &names(&project, &known)));
-            }
-            Resolved::Ambiguous(ids) => return Err(ambiguous(reference, &names(&project, &ids))),
-            Resolved::Unknown(why) => {
-                return Err(CliError::new(ErrorCode::Io, format!("cannot list the runs: {why}")));
-            }
-        };
+        let (project, id) = self.resolve(reference)?;
         match project.run(&id) {
             Observation::Known(run) => Ok((project, run)),
-            // Removed between two looks.
-            Observation::Absent => Err(self.not_found(reference, &[])),
+            Observation::Absent => Err(self.gone(reference)),
             Observation::Unknown(why) => Err(CliError::new(ErrorCode::Io, why.to_string())),
+        }
+    }
+
+    /// The error for a run that was removed between two looks.
+    pub fn gone(&self, reference: &str) -> CliError {
+        self.not_found(reference, &[])
+    }
+
+    /// The id that a reference means, in this project.
+    ///
+    /// # Errors
+    /// [`ErrorCode::Usage`] for what can be no reference, [`ErrorCode::NotFound`], [`ErrorCode::Ambiguous`] with
+    /// the candidates, or the state directory cannot be read.
+    pub fn resolve(&self, reference: &str) -> Result<(ProjectRead, RunId), CliError> {
+        check_reference(reference)?;
+        let Some(project) = self.runs()? else { return Err(self.not_found(reference, &[])) };
+        match resolve(&project, reference) {
+            Resolved::One(id) => Ok((project, id)),
+            Resolved::None => {
+                let known = project.run_ids().known().cloned().unwrap_or_default();
+                Err(self.not_found(reference, &names(&project, &known)))
+            }
+            Resolved::Ambiguous(ids) => Err(ambiguous(reference, &names(&project, &ids))),
+            Resolved::Unknown(why) => {
+                Err(CliError::new(ErrorCode::Io, format!("cannot list the runs: {why}")))
+            }
         }
     }
 

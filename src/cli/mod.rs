@@ -4,14 +4,18 @@
 pub mod args;
 mod context;
 mod error;
+pub mod gather;
 mod output;
 pub mod page;
+pub mod refs;
 pub mod report;
 pub mod words;
 
 pub mod engine;
+pub mod list;
 pub mod outcome;
 pub mod run;
+pub mod status;
 pub mod stop;
 pub mod wait;
 
@@ -86,6 +90,8 @@ pub fn execute(invocation: &Invocation) -> ExitCode {
 fn dispatch(ctx: &Context, command: &Command) -> Outcome {
     match command {
         Command::Run(args) => run::execute(ctx, args),
+        Command::List(args) => list::execute(ctx, args),
+        Command::Status(args) => status::execute(ctx, args),
         Command::Wait(args) => wait::execute(ctx, args),
         Command::Stop(args) => stop::execute(ctx, args),
         Command::Engine(args) => engine::execute(ctx, args),

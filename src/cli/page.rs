@@ -149,6 +149,11 @@ pub fn rfc3339(ms: u64) -> Option<String> {
     Some(jiff::Timestamp::from_millisecond(i64::try_from(ms).ok()?).ok()?.to_string())
 }
 
+/// The milliseconds of a time as [`rfc3339`] wrote it.
+pub fn parse_rfc3339(text: &str) -> Option<u64> {
+    u64::try_from(text.parse::<jiff::Timestamp>().ok()?.as_millisecond()).ok()
+}
+
 /// A time for a person, in the local time zone: the time of day, with its date where that is not today.
 pub fn clock(ms: u64) -> String {
     let Some(at) = i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()) else {

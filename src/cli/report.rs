@@ -85,6 +85,8 @@ pub struct AttemptReport {
     pub verdict: VerdictReport,
     /// What the verdict rests on.
     pub evidence: EvidenceReport,
+    /// Who holds the lease; `null` where nobody does, or nobody looked.
+    pub holders: Option<Vec<ProcessReport>>,
     /// Where its window is.
     pub mux: MuxReport,
     /// How many turns its agent took.
@@ -326,6 +328,7 @@ impl AttemptReport {
             dir: view.dir.display().to_string(),
             verdict: VerdictReport::of(view),
             evidence: EvidenceReport::of(view),
+            holders: None,
             mux: MuxReport::of(view),
             turns: None,
             usage: None,

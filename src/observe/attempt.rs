@@ -3,7 +3,7 @@
 use super::mux::Look;
 use crate::process;
 use crate::run::files::{
-    CreatedFile, ExitFile, HangupFile, LaunchFile, LeftoversFile, SpawnedFile, StartFile,
+    CreatedFile, EmptiedFile, ExitFile, HangupFile, LaunchFile, LeftoversFile, SpawnedFile, StartFile,
 };
 use crate::run::store::AttemptRead;
 use crate::verdict::{
@@ -34,6 +34,8 @@ pub struct AttemptView {
     pub hangup: Observation<HangupFile>,
     /// What still ran after the end.
     pub leftovers: Observation<LeftoversFile>,
+    /// The keeper's receipt that no descendant is left.
+    pub emptied: Observation<EmptiedFile>,
     /// The evidence.
     pub evidence: Evidence,
     /// The verdict.
@@ -132,7 +134,7 @@ pub fn attempt_on_disk(read: &AttemptRead) -> AttemptView {
         exit: exit.as_ref().map(|e| ExitFact { end: e.end.clone(), hangup: e.hangup }),
         hangup: hangup.as_ref().map(|h| HangupFact { cause: h.cause }),
         leftovers: leftovers.as_ref().map(|l| l.processes.len()),
-        emptied: emptied.map(|_| ()),
+        emptied: emptied.as_ref().map(|_| ()),
         host,
         keeper: life_of(start.known().map(|s| &s.keeper), "no start receipt names the keeper"),
         server_process: Life::Unknown(Why::new("not recorded")),
@@ -150,6 +152,7 @@ pub fn attempt_on_disk(read: &AttemptRead) -> AttemptView {
         exit,
         hangup,
         leftovers,
+        emptied,
         verdict: decide(&evidence),
         evidence,
         pane: None,

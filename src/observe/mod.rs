@@ -7,4 +7,4 @@ mod run;
 
 pub use attempt::{AttemptView, attempt, attempt_on_disk};
 pub use mux::{Look, Looks, MuxSide, identify_server, look};
-pub use run::{EngineView, RunView, run};
+pub use run::{EngineView, RunView, explain, run, unreadable};

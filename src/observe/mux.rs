@@ -6,7 +6,7 @@ use crate::run::files::MuxRef;
 use crate::verdict::{Life, MuxObject, ServerSeen, Why, decide};
 use loopmux_mux::{Answered, Multiplexer, Scope, Snapshot};
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// One look at one server.
@@ -54,29 +54,38 @@ pub fn identify_server(pid: u32) -> Option<Identity> {
     process::identify(pid).ok().flatten()
 }
 
+/// Makes the backend for a recorded multiplexer.
+type Open<'a> = Box<dyn Fn(&MuxRef) -> Result<Box<dyn Multiplexer>, String> + 'a>;
+
 /// One look at each socket, taken when it is first needed.
 pub struct Looks<'a> {
-    open: Box<dyn Fn(&MuxRef) -> Result<Box<dyn Multiplexer>, String> + 'a>,
+    open: Option<Open<'a>>,
     taken: HashMap<(String, PathBuf), Look>,
 }
 
 impl<'a> Looks<'a> {
     /// `open` makes the backend for a recorded multiplexer.
     pub fn new(open: impl Fn(&MuxRef) -> Result<Box<dyn Multiplexer>, String> + 'a) -> Self {
-        Self { open: Box::new(open), taken: HashMap::new() }
+        Self { open: Some(Box::new(open)), taken: HashMap::new() }
     }
 
     /// Never asks.
     pub fn none() -> Self {
-        Self::new(|_| Err("not asked".to_owned()))
+        Self { open: None, taken: HashMap::new() }
+    }
+
+    /// Every look that was taken, with the backend's name and the socket.
+    pub fn taken(&self) -> impl Iterator<Item = (&str, &Path, &Look)> {
+        self.taken.iter().map(|((backend, socket), look)| (backend.as_str(), socket.as_path(), look))
     }
 
     /// The look at the socket of `mux`.
     pub fn at(&mut self, mux: &MuxRef) -> Look {
+        let Some(open) = &self.open else { return Look::NotAsked };
         let key = (mux.backend.clone(), PathBuf::from(mux.socket.as_os_str()));
         self.taken
             .entry(key)
-            .or_insert_with(|| match (self.open)(mux) {
+            .or_insert_with(|| match open(mux) {
                 Ok(backend) => look(&*backend),
                 Err(why) => Look::NoBackend(why),
             })

@@ -6,7 +6,9 @@ use crate::run::files::{RunFile, StopFile};
 use crate::run::id::RunId;
 use crate::run::record::Record;
 use crate::run::store::RunRead;
-use crate::verdict::{EngineSeen, Lease, Leftovers, Observation, RecordSeen, Status, Verdict, derive_status};
+use crate::verdict::{
+    EngineSeen, Lease, Leftovers, Observation, RecordSeen, Status, Verdict, Why, derive_status,
+};
 
 /// The engine of a run.
 #[derive(Clone, Debug)]
@@ -55,12 +57,35 @@ impl RunView {
     }
 }
 
+/// What can be said of a run whose directory cannot be opened: nothing, and why.
+pub fn unreadable(id: &RunId, why: &Why) -> RunView {
+    RunView {
+        id: id.clone(),
+        file: Observation::Unknown(why.clone()),
+        engine: EngineView { seen: EngineSeen::Unknown(why.clone()), process: None },
+        attempts: Observation::Unknown(why.clone()),
+        record: Observation::Unknown(why.clone()),
+        stop: Observation::Unknown(why.clone()),
+        status: Status::Unknown,
+    }
+}
+
+/// Adds the multiplexer's word on the latest attempt to a view that was gathered without it. Many runs are read
+/// first and explained then: what a look lists is never older than what was read.
+pub fn explain(view: &mut RunView, looks: &mut Looks<'_>) {
+    if let (Observation::Known(file), Observation::Known(attempts)) = (&view.file, &mut view.attempts)
+        && let Some(latest) = attempts.last_mut()
+    {
+        super::mux::explain(latest, &looks.at(&file.mux));
+    }
+}
+
 /// Gathers the evidence about a run. The multiplexer is asked only where `looks` does, about the latest attempt.
 pub fn run(read: &RunRead, looks: &mut Looks<'_>) -> RunView {
     let seen = match read.engine_lock() {
         Lease::Held => EngineSeen::Running,
         Lease::Free => EngineSeen::Gone,
-        Lease::NoFile => EngineSeen::Unknown(crate::verdict::Why::new("engine.lock is missing")),
+        Lease::NoFile => EngineSeen::Unknown(Why::new("engine.lock is missing")),
         Lease::Unknown(why) => EngineSeen::Unknown(why),
     };
     let file = read.file();

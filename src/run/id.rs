@@ -40,6 +40,11 @@ impl RunId {
         &self.0
     }
 
+    /// The part that tells the second in which it was made.
+    pub fn second(&self) -> &str {
+        self.0.rsplit_once('-').map_or(&self.0, |(second, _)| second)
+    }
+
     /// The part after the last `-`: enough to name a run to a person.
     pub fn short(&self) -> &str {
         self.0.rsplit('-').next().unwrap_or(&self.0)

@@ -276,6 +276,21 @@ pub enum Resolved {
     Unknown(Why),
 }
 
+/// The newest of `ids`, which stand newest first. An id tells the second; within one, the runs' own files tell.
+fn newest<'a>(project: &ProjectRead, ids: &'a [RunId]) -> Option<&'a RunId> {
+    let first = ids.first()?;
+    let rivals = &ids[..ids.iter().take_while(|id| id.second() == first.second()).count()];
+    if rivals.len() == 1 {
+        return Some(first);
+    }
+    let created = |id: &RunId| match project.run(id) {
+        Observation::Known(run) => run.file().known().map(|f| f.created_ms),
+        Observation::Absent | Observation::Unknown(_) => None,
+    };
+    // Of two that read the same, the one that stands first.
+    rivals.iter().rev().max_by_key(|id| created(id))
+}
+
 /// Resolves a reference: exact id, exact name, then prefix or suffix of an id; `@last` is the newest.
 pub fn resolve(project: &ProjectRead, reference: &str) -> Resolved {
     let ids = match project.run_ids() {
@@ -284,7 +299,7 @@ pub fn resolve(project: &ProjectRead, reference: &str) -> Resolved {
         Observation::Unknown(why) => return Resolved::Unknown(why),
     };
     if reference == "@last" {
-        return ids.first().map_or(Resolved::None, |id| Resolved::One(id.clone()));
+        return newest(project, &ids).map_or(Resolved::None, |id| Resolved::One(id.clone()));
     }
     if let Some(id) = ids.iter().find(|id| id.as_str() == reference) {
         return Resolved::One(id.clone());

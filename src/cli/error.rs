@@ -1,9 +1,7 @@
 //! What a command that did not do its work says: one contract code, one exit code, and words for a person.
 
-use crate::backends::Unusable;
 use crate::config::ConfigError;
 use crate::run::write::StoreError;
-use loopmux_mux::ReplyClass;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -259,20 +257,6 @@ impl From<StoreError> for CliError {
             | StoreError::NoLocks { .. }
             | StoreError::Io { .. }
             | StoreError::Write(_) => ErrorCode::Io,
-        };
-        Self::new(code, e.to_string())
-    }
-}
-
-impl From<Unusable> for CliError {
-    fn from(e: Unusable) -> Self {
-        let code = match &e {
-            Unusable::Missing { .. } | Unusable::NotHere { .. } => ErrorCode::MuxMissing,
-            Unusable::Socket { .. } => ErrorCode::Config,
-            Unusable::Incompatible { trouble, .. } => match trouble.class {
-                ReplyClass::Incompatible => ErrorCode::MuxIncompatible,
-                _ => ErrorCode::MuxUnreachable,
-            },
         };
         Self::new(code, e.to_string())
     }

@@ -84,6 +84,8 @@ pub enum Command {
     Logs(LogsArgs),
     /// Go to a run's window
     Attach(AttachArgs),
+    /// Make another attempt of a run that is interrupted, stopped, lost or failed
+    Resume(ResumeArgs),
     /// Wait until runs have ended; the exit code is theirs
     Wait(WaitArgs),
     /// End runs, and prove that nothing of them is left
@@ -113,6 +115,7 @@ impl Command {
             Self::Status(_) => "status",
             Self::Logs(_) => "logs",
             Self::Attach(_) => "attach",
+            Self::Resume(_) => "resume",
             Self::Wait(_) => "wait",
             Self::Stop(_) => "stop",
             Self::Mux(MuxArgs { command: None }) => "mux",
@@ -163,6 +166,17 @@ pub struct RunArgs {
     /// The command and its arguments
     #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
+}
+
+/// `resume`
+#[derive(Clone, Debug, Args)]
+pub struct ResumeArgs {
+    /// Which run
+    #[arg(value_name = "RUN")]
+    pub run: String,
+    /// Set a variable of the command's environment; repeatable
+    #[arg(long, value_name = "K=V", value_parser = OsStringValueParser::new().try_map(variable))]
+    pub env: Vec<(OsString, OsString)>,
 }
 
 /// `list`

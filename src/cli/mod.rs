@@ -14,6 +14,7 @@ pub mod words;
 pub mod engine;
 pub mod list;
 pub mod outcome;
+pub mod resume;
 pub mod run;
 pub mod status;
 pub mod stop;
@@ -92,6 +93,7 @@ fn dispatch(ctx: &Context, command: &Command) -> Outcome {
         Command::Run(args) => run::execute(ctx, args),
         Command::List(args) => list::execute(ctx, args),
         Command::Status(args) => status::execute(ctx, args),
+        Command::Resume(args) => resume::execute(ctx, args),
         Command::Wait(args) => wait::execute(ctx, args),
         Command::Stop(args) => stop::execute(ctx, args),
         Command::Engine(args) => engine::execute(ctx, args),

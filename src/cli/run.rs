@@ -61,12 +61,12 @@ pub fn execute(ctx: &Context, args: &RunArgs) -> Outcome {
     }
     let say = |notice: &Notice| tell(ctx, &id, notice);
     begin::drive(&project, staged, &file, &*selected.mux, (caller, asked.extra), say)?;
-    end(ctx, read, &id)
+    end(ctx, &id)
 }
 
 /// Reports the end, as a fresh look has it.
-fn end(ctx: &Context, read: Option<ProjectRead>, id: &RunId) -> Outcome {
-    let run = match read.map(|p| p.run(id)) {
+pub(super) fn end(ctx: &Context, id: &RunId) -> Outcome {
+    let run = match ctx.runs()?.map(|p| p.run(id)) {
         Some(Observation::Known(run)) => run,
         _ => return Err(CliError::new(ErrorCode::Io, format!("the directory of run {id} is gone"))),
     };
@@ -89,7 +89,8 @@ fn attach(ctx: &Context, project: &ProjectWrite, read: Option<ProjectRead>, id: 
     Ok(if view.status.row().active { 0 } else { outcome::exit_of(&view) })
 }
 
-fn tell(ctx: &Context, id: &RunId, notice: &Notice) {
+/// Tells a person, or whoever reads the stream, what happens.
+pub(super) fn tell(ctx: &Context, id: &RunId, notice: &Notice) {
     let out = ctx.out();
     if out.json() {
         let event = match notice {
@@ -175,6 +176,12 @@ impl From<BeginError> for CliError {
                     CreateError::MayAppear(_) => ErrorCode::MuxUnreachable,
                 };
                 Self::new(code, format!("the engine's window was not made: {e}")).hint("see: loopmux doctor")
+            }
+            BeginError::NotResumable { id, obstacle } => {
+                let code =
+                    if obstacle.is_certain() { ErrorCode::RefusedAlive } else { ErrorCode::RefusedUnknown };
+                Self::new(code, format!("run {id} cannot be resumed: {obstacle}"))
+                    .hint(format!("see: loopmux status {}", id.short()))
             }
             e @ BeginError::NoEngine { .. } => Self::new(ErrorCode::LaunchFailed, e.to_string()),
             e @ (BeginError::Engine(_) | BeginError::Io { .. }) => Self::new(ErrorCode::Io, e.to_string()),

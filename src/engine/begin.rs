@@ -1,6 +1,7 @@
 //! Beginning a run: its id and files first, then an engine, here or in a window of the control session.
 
 use super::{Engine, EngineError, Finished, Notice, Signals, Wakes};
+use crate::observe::{self, Looks, RunView};
 use crate::ops::control::{self, ControlError, open_engine_window};
 use crate::ops::programs::KeeperProgram;
 use crate::ops::stop::engine_inbox;
@@ -8,9 +9,12 @@ use crate::process::{self, Handle};
 use crate::run::dir::WriteError;
 use crate::run::files::{EnvFile, MuxRef, RunFile, SCHEMA, Work, name, now_ms};
 use crate::run::id::RunId;
+use crate::run::journal::Event;
+use crate::run::record::Outcome;
+use crate::run::store::RunRead;
 use crate::run::text::OsText;
-use crate::run::write::{ProjectWrite, Staged, StoreError, WriteStore};
-use crate::verdict::Observation;
+use crate::run::write::{EngineRun, ProjectWrite, Staged, StoreError, WriteStore};
+use crate::verdict::{Observation, Obstacle, permit};
 use crate::wake::{self, Inbox};
 use loopmux_mux::{CreateError, Multiplexer};
 use std::ffi::OsString;
@@ -68,6 +72,14 @@ pub enum BeginError {
         /// What came back.
         source: std::io::Error,
     },
+    /// The run cannot be resumed.
+    #[error("run {id} cannot be resumed: {obstacle}")]
+    NotResumable {
+        /// Which run.
+        id: RunId,
+        /// Why.
+        obstacle: Obstacle,
+    },
     /// The engine's window was made, and no engine came.
     #[error("the engine of run {id} did not begin: {why}; nothing was launched")]
     NoEngine {
@@ -113,6 +125,9 @@ pub fn stage(
     Ok((project.stage(&file)?, file))
 }
 
+/// The caller's environment, and what was asked on top of it.
+pub type Environment = (Vec<(OsString, OsString)>, Vec<(OsString, OsString)>);
+
 /// Publishes a staged run and drives it in this process.
 ///
 /// # Errors
@@ -122,22 +137,77 @@ pub fn drive(
     staged: Staged,
     file: &RunFile,
     mux: &dyn Multiplexer,
-    environment: (Vec<(OsString, OsString)>, Vec<(OsString, OsString)>),
+    environment: Environment,
     notice: impl Fn(&Notice),
 ) -> Result<Finished, BeginError> {
-    let signals = Signals::take().map_err(|source| BeginError::Io { what: "take signals", source })?;
+    let signals = take_signals()?;
+    let run = project.publish(staged)?;
+    tell_published(run.run().dir());
+    go(project, &run, file, mux, environment, signals, notice)
+}
+
+/// Takes a run up again and drives its next attempt in this process.
+///
+/// # Errors
+/// [`BeginError`]; [`StoreError::Forbidden`] where the run cannot be resumed.
+pub fn resume(
+    project: &ProjectWrite,
+    read: &RunRead,
+    file: &RunFile,
+    mux: &dyn Multiplexer,
+    environment: Environment,
+    notice: impl Fn(&Notice),
+) -> Result<Finished, BeginError> {
+    let signals = take_signals()?;
+    let run = {
+        let lock = project.lock_run(read.id())?;
+        // Under the run lock: what is proven ended now stays ended, and no other engine can begin.
+        let view = observe::run(read, &mut Looks::none());
+        if let Some(obstacle) = obstacle(&view) {
+            return Err(BeginError::NotResumable { id: read.id().clone(), obstacle });
+        }
+        let proven = view.verdict().and_then(Outcome::of);
+        project.take_up(&lock, process::current(), proven)?
+    };
+    run.run().journal(&Event::new("engine", "resumed").text("with the environment of whoever resumed it"))?;
+    go(project, &run, file, mux, environment, signals, notice)
+}
+
+/// What forbids another attempt, or leaves open whether one is permitted.
+pub fn obstacle(view: &RunView) -> Option<Obstacle> {
+    let attempts = view
+        .attempts
+        .as_ref()
+        .map(|list| list.iter().map(|a| (a.n, &a.evidence, &a.verdict)).collect::<Vec<_>>());
+    let permit = permit(view.status, &view.engine.seen, &attempts);
+    match permit.resumable {
+        Some(true) => None,
+        _ => Some(permit.obstacles.into_iter().next().unwrap_or(Obstacle::Status(view.status))),
+    }
+}
+
+fn take_signals() -> Result<Signals, BeginError> {
+    Signals::take().map_err(|source| BeginError::Io { what: "take signals", source })
+}
+
+fn go(
+    project: &ProjectWrite,
+    run: &EngineRun,
+    file: &RunFile,
+    mux: &dyn Multiplexer,
+    (caller, extra): Environment,
+    signals: Signals,
+    notice: impl Fn(&Notice),
+) -> Result<Finished, BeginError> {
     let keeper = KeeperProgram::find()
         .map_err(|source| BeginError::Io { what: "find the path of this program", source })?;
-    let run = project.publish(staged)?;
     // Without a socket the engine looks once a second.
     let inbox = Inbox::bind(&engine_inbox(run.run().dir().path()))
         .inspect_err(|e| tracing::warn!("no socket to be poked at: {e}"))
         .ok();
-    tell_published(run.run().dir());
-    let (caller, extra) = environment;
     let mut engine = Engine {
         project,
-        run: &run,
+        run,
         file,
         mux,
         keeper: &keeper,

@@ -21,7 +21,7 @@ use crate::run::record::{Change, Outcome, Record};
 use crate::run::store::RunRead;
 use crate::run::write::{EngineRun, ProjectWrite, StoreError};
 use crate::verdict::{Observation, Status, Verdict};
-use loopmux_mux::{CreateError, Multiplexer};
+use loopmux_mux::{CreateError, Multiplexer, Owned};
 use std::ffi::OsString;
 
 /// An engine that cannot go on.
@@ -103,7 +103,11 @@ impl Engine<'_> {
         if matches!(read.stop(), Observation::Known(_)) {
             return self.finish(None, &read);
         }
-        let attempt = 1;
+        let attempt = match read.record() {
+            Observation::Known(record) => record.attempt + 1,
+            Observation::Absent => return Err(EngineError::Attempt(format!("{} is not there", name::STATE))),
+            Observation::Unknown(why) => return Err(EngineError::Attempt(why.to_string())),
+        };
         self.change(Change::Launch { attempt, engine: process::current() })?;
         let request = launch::Request {
             file: self.file,
@@ -113,6 +117,7 @@ impl Engine<'_> {
             extra: &self.extra,
             keeper: self.keeper,
             poke: self.wakes.poke_path(),
+            session: self.session_of_earlier(&read, attempt),
         };
         let prepared = launch::prepare(self.run, &request)?;
         self.journal(Event::new("engine", "launching").attempt(attempt))?;
@@ -139,6 +144,20 @@ impl Engine<'_> {
             Outcomes::Ended(view) => self.finish(Some(*view), &read),
             Outcomes::Unclear(why) => self.pause(why),
         }
+    }
+
+    /// A run has one mux session: an earlier attempt may have left it, parked or with a person's split in it.
+    fn session_of_earlier(&self, read: &RunRead, attempt: u32) -> Option<Owned> {
+        if attempt == 1 {
+            return None;
+        }
+        let earlier: Vec<AttemptView> = (1..attempt)
+            .filter_map(|n| match read.attempt(n) {
+                Observation::Known(a) => Some(crate::observe::attempt_on_disk(&a)),
+                Observation::Absent | Observation::Unknown(_) => None,
+            })
+            .collect();
+        launch::session_of(&earlier, self.mux)
     }
 
     /// The multiplexer refused before anything could appear: given up by the same protocol as any launch.

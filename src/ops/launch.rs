@@ -4,7 +4,7 @@
 use super::environment::{self, Own};
 use super::names;
 use super::programs::KeeperProgram;
-use crate::observe::identify_server;
+use crate::observe::{AttemptView, Look, identify_server, look};
 use crate::process;
 use crate::run::dir::{Dir, WriteError};
 use crate::run::files::{
@@ -13,7 +13,7 @@ use crate::run::files::{
 use crate::run::id::mint_token;
 use crate::run::text::OsText;
 use crate::run::write::{EngineRun, StoreError};
-use loopmux_mux::{CreateError, CreateSpec, Created, Multiplexer, Placement, Tags};
+use loopmux_mux::{CreateError, CreateSpec, Created, Multiplexer, Owned, Placement, TagScope, Tags};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +33,15 @@ pub struct Request<'a> {
     pub keeper: &'a KeeperProgram,
     /// Where the engine waits.
     pub poke: Option<&'a Path>,
+    /// The run's mux session, where an earlier attempt left it.
+    pub session: Option<Owned>,
+}
+
+/// The run's mux session, if one of `attempts` made it and it is still there with its token.
+pub fn session_of(attempts: &[AttemptView], mux: &dyn Multiplexer) -> Option<Owned> {
+    let Look::Asked(side) = look(mux) else { return None };
+    let made = attempts.iter().rev().filter_map(|a| Some((a.launch.known()?, side.answer_of(a.server()?)?)));
+    made.flat_map(|(launch, answered)| answered.owned(&launch.tags, TagScope::Session)).next()
 }
 
 /// An attempt directory that a keeper could run.

@@ -28,6 +28,24 @@ pub struct Record {
     /// When it ended, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_ms: Option<u64>,
+    /// The ends before the present attempt, oldest first. A resume appends; nothing changes what stands here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Earlier>,
+}
+
+/// How the run stood when it was resumed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Earlier {
+    /// The attempt that was the latest then.
+    pub attempt: u32,
+    /// The status as it was written: final, or active where no engine came to write an end.
+    pub status: Status,
+    /// How that attempt ended, as its receipts said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// When it ended, if that was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ms: Option<u64>,
 }
 
 impl Schema for Record {
@@ -108,6 +126,9 @@ pub enum Forbidden {
     /// What is final stays as it is.
     #[error("the run is {0} already, and that is final")]
     Final(Status),
+    /// It succeeded, or how its latest attempt ended is not proven.
+    #[error("a run that is {0} cannot be resumed, or the end of its latest attempt is not proven")]
+    NotResumable(Status),
     /// Only final statuses end a run, and an end needs an outcome.
     #[error("{0} is no end of a run")]
     NoEnd(Status),
@@ -133,7 +154,43 @@ impl Record {
             reason: None,
             outcome: None,
             ended_ms: None,
+            earlier: Vec::new(),
         }
+    }
+
+    /// The record of a run that is taken up again. Its end, if it had one, is kept among the earlier ones: it is
+    /// the attempt after it that is active.
+    ///
+    /// `proven` is how the latest attempt ended, by its receipts, where the record itself does not say it.
+    ///
+    /// # Errors
+    /// [`Forbidden::NotResumable`]; the record then stays as it is.
+    pub fn resumed(&self, engine: Identity, proven: Option<Outcome>) -> Result<Self, Forbidden> {
+        let row = self.status.row();
+        // What is active has no engine any more: the caller holds the engine lock.
+        if !(row.resumable || row.active) || (self.attempt > 0 && self.outcome.is_none() && proven.is_none())
+        {
+            return Err(Forbidden::NotResumable(self.status));
+        }
+        let mut earlier = self.earlier.clone();
+        if self.attempt > 0 {
+            earlier.push(Earlier {
+                attempt: self.attempt,
+                status: self.status,
+                outcome: self.outcome.clone().or(proven),
+                ended_ms: self.ended_ms,
+            });
+        }
+        Ok(Self {
+            rev: self.rev + 1,
+            status: Status::Starting,
+            engine: Some(engine),
+            reason: None,
+            outcome: None,
+            ended_ms: None,
+            earlier,
+            ..self.clone()
+        })
     }
 
     /// The record after a change.
@@ -177,5 +234,80 @@ impl Record {
 impl Default for Record {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn me() -> Identity {
+        Identity { pid: 1, start: 2, boot: "b".into(), pid_ns: None, time_ns: None }
+    }
+
+    fn outcome() -> Option<Outcome> {
+        Some(Outcome::Exited { end: End::Code(3) })
+    }
+
+    fn end(status: Status) -> Change {
+        Change::End { status, outcome: outcome(), reason: None, at_ms: 7 }
+    }
+
+    fn running() -> Record {
+        let launch = Change::Launch { attempt: 1, engine: me() };
+        Record::new().after(launch).unwrap().after(Change::Started).unwrap()
+    }
+
+    #[test]
+    fn what_is_final_permits_no_change() {
+        for status in Status::ALL.into_iter().filter(|s| s.row().is_final) {
+            let ended = running().after(end(status)).unwrap();
+            let changes = [
+                Change::Started,
+                Change::Pause { reason: "x".into() },
+                Change::Launch { attempt: 2, engine: me() },
+                end(Status::Lost),
+                end(Status::Succeeded),
+            ];
+            for change in changes {
+                assert_eq!(ended.after(change), Err(Forbidden::Final(status)));
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_final_status_with_an_outcome_ends_a_run() {
+        for status in Status::ALL.into_iter().filter(|s| !s.row().is_final) {
+            assert_eq!(running().after(end(status)), Err(Forbidden::NoEnd(status)));
+        }
+        let without = Change::End { status: Status::Stopped, outcome: None, reason: None, at_ms: 7 };
+        assert_eq!(running().after(without.clone()), Err(Forbidden::NoEnd(Status::Stopped)));
+        assert!(Record::new().after(without).is_ok(), "stopped before its first attempt");
+    }
+
+    #[test]
+    fn attempts_are_counted_one_by_one() {
+        let wrong = Change::Launch { attempt: 3, engine: me() };
+        assert_eq!(running().after(wrong), Err(Forbidden::Attempt { latest: 1, asked: 3 }));
+    }
+
+    #[test]
+    fn a_resume_keeps_the_earlier_end_and_counts_on() {
+        let stopped = running().after(end(Status::Stopped)).unwrap();
+        let again = stopped.resumed(me(), None).unwrap();
+        assert_eq!((again.status, again.outcome.clone(), again.attempt), (Status::Starting, None, 1));
+        let kept = Earlier { attempt: 1, status: Status::Stopped, outcome: outcome(), ended_ms: Some(7) };
+        assert_eq!(again.earlier, [kept.clone()]);
+        let second = again.after(Change::Launch { attempt: 2, engine: me() }).unwrap();
+        let twice = second.after(end(Status::Failed)).unwrap().resumed(me(), None).unwrap();
+        assert_eq!((twice.earlier.len(), &twice.earlier[0]), (2, &kept));
+    }
+
+    #[test]
+    fn what_succeeded_or_is_not_proven_to_have_ended_is_not_resumed() {
+        let done = running().after(end(Status::Succeeded)).unwrap();
+        assert_eq!(done.resumed(me(), None), Err(Forbidden::NotResumable(Status::Succeeded)));
+        assert_eq!(running().resumed(me(), None), Err(Forbidden::NotResumable(Status::Running)));
+        assert!(running().resumed(me(), outcome()).is_ok());
     }
 }

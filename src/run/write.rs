@@ -6,9 +6,10 @@ use super::files::{ControlFile, ProjectFile, RunFile, SCHEMA, StopFile, name};
 use super::id::{RunId, project_key};
 use super::journal::{self, Event};
 use super::locks::{self, TakeError};
-use super::record::{Change, Forbidden, Record};
+use super::record::{Change, Forbidden, Outcome, Record};
 use super::store::{ReadStore, RunRead, place};
 use super::text::OsText;
+use crate::process::Identity;
 use crate::verdict::{Lease, Observation, Why};
 use rustix::fs::RenameFlags;
 use rustix::io::Errno;
@@ -386,6 +387,39 @@ impl ProjectWrite {
         staging.sync().map_err(|e| io_error("sync", staging.path(), e))?;
         dir.moved_to(runs.path().join(run.as_str()));
         Ok(EngineRun { run: RunWrite { id: run, dir }, _lock: lock })
+    }
+
+    /// Takes a published run up again: under the run lock, with its engine lock taken, and its stop request put
+    /// aside, so that the new engine does not obey the old one.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] if an engine holds its lock; [`StoreError::Forbidden`] if it cannot be resumed; as the
+    /// operating system says.
+    pub fn take_up(
+        &self,
+        lock: &RunLock,
+        engine: Identity,
+        proven: Option<Outcome>,
+    ) -> Result<EngineRun, StoreError> {
+        let run = self.run(lock)?;
+        let path = run.dir.path().join(name::ENGINE_LOCK);
+        let file = run.dir.open_lock(name::ENGINE_LOCK).map_err(|e| io_error("open", &path, e))?;
+        locks::take(&file).map_err(|why| StoreError::Busy { path, why })?;
+        let record: Record = match run.dir.read_json(name::STATE) {
+            Observation::Known(record) => record,
+            Observation::Absent => {
+                return Err(io_error("read", &run.dir.path().join(name::STATE), Errno::NOENT));
+            }
+            Observation::Unknown(why) => return Err(StoreError::Unreadable(why)),
+        };
+        let next = record.resumed(engine, proven)?;
+        let aside = format!("stop.{}.json", record.rev);
+        match rename(&run.dir, name::STOP, &run.dir, &aside, RenameFlags::NOREPLACE) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(e) => return Err(io_error("put aside", &run.dir.path().join(name::STOP), e)),
+        }
+        run.dir.replace(name::STATE, &next)?;
+        Ok(EngineRun { run, _lock: file })
     }
 
     /// Removes staged runs whose makers are gone: nobody holds their lock, and they are older than any launch.

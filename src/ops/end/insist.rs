@@ -25,7 +25,7 @@ impl Survivor {
 
 /// Who was found, and what could not be looked at.
 #[derive(Debug, Default)]
-pub struct Living {
+pub(super) struct Living {
     /// The processes, each once.
     pub found: Vec<Survivor>,
     /// Looks that were refused.
@@ -34,7 +34,7 @@ pub struct Living {
 
 impl Living {
     /// Adds those that are new.
-    pub fn absorb(&mut self, more: &[Survivor]) {
+    pub(super) fn absorb(&mut self, more: &[Survivor]) {
         for survivor in more {
             if !self.found.iter().any(|s| s.process.id == survivor.process.id) {
                 self.found.push(survivor.clone());
@@ -66,7 +66,7 @@ pub fn holders(read: &AttemptRead) -> Scan {
 }
 
 /// Everything of an attempt that can be seen alive. A process is listed by the first way that found it.
-pub fn living(read: &AttemptRead, view: &AttemptView, spared: &[u32]) -> Living {
+pub(super) fn living(read: &AttemptRead, view: &AttemptView, spared: &[u32]) -> Living {
     let mut living = Living::default();
     if let Some(keeper) = live_keeper(view) {
         living.take(process::descendants(keeper.pid), "descends from the keeper", spared);
@@ -93,7 +93,12 @@ fn live_keeper(view: &AttemptView) -> Option<&Identity> {
 /// Freezes everything that can be found until nothing new appears, then kills it through the handles that froze
 /// it. The keeper is killed only with `keeper_too`, and only once nothing below it is left: right after the agent
 /// CLI's end it still writes the receipt.
-pub fn kill_all(read: &AttemptRead, view: &AttemptView, spared: &[u32], keeper_too: bool) -> Vec<Survivor> {
+pub(super) fn kill_all(
+    read: &AttemptRead,
+    view: &AttemptView,
+    spared: &[u32],
+    keeper_too: bool,
+) -> Vec<Survivor> {
     let keeper = view.keeper();
     let mut frozen: HashMap<Identity, (Handle, Survivor)> = HashMap::new();
     let mut met = Vec::new();

@@ -1,0 +1,31 @@
+//! `loopmux resume`.
+
+use super::args::ResumeArgs;
+use super::{CliError, Context, ErrorCode, Outcome, run};
+use crate::backends;
+use crate::engine::begin;
+use crate::verdict::Observation;
+
+/// Executes the command.
+///
+/// # Errors
+/// What went wrong, with the contract's code.
+pub fn execute(ctx: &Context, args: &ResumeArgs) -> Outcome {
+    let (read, target) = ctx.run(&args.run)?;
+    let id = target.id().clone();
+    let file = match target.file() {
+        Observation::Known(file) => file,
+        Observation::Absent => {
+            return Err(CliError::new(ErrorCode::RefusedUnknown, format!("run {id} has no run.json")));
+        }
+        Observation::Unknown(why) => return Err(CliError::new(ErrorCode::RefusedUnknown, why.to_string())),
+    };
+    let mux = backends::open(ctx.settings()?, &file.mux)
+        .map_err(|why| CliError::new(ErrorCode::MuxMissing, why).hint("see: loopmux mux"))?;
+    backends::check(&*mux)?;
+    let project = ctx.write_store()?.project_by_key(read.key())?;
+    ctx.out().note(&format!("resuming {id} with the environment of this shell"));
+    let caller = std::env::vars_os().collect();
+    begin::resume(&project, &target, &file, &*mux, (caller, args.env.clone()), |n| run::tell(ctx, &id, n))?;
+    run::end(ctx, &id)
+}

@@ -1,0 +1,103 @@
+//! What takes a window away, and how each is told from an exit.
+
+use crate::harness::{World, alive, eventually};
+use loopmux::process::{self, Handle, Opened, Signal};
+use serde_json::Value;
+
+fn launched(world: &World, argv: &[&str]) -> (String, Value) {
+    let run = world.detach(argv);
+    let status = world.until(&run, |s| s["attempts"][0]["verdict"]["kind"] == "running");
+    (run, status["attempts"][0].clone())
+}
+
+fn signal(pid: u32, signal: Signal) {
+    let id = process::identify(pid).unwrap().expect("the process is there");
+    match Handle::open(&id) {
+        Opened::Handle(handle) => handle.signal(signal).unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn is_lost(world: &World, run: &str, cause: &str) {
+    world.loopmux(["wait", run]).exits(6);
+    let status = world.status(run);
+    assert_eq!(status["run"]["status"], "lost", "{status}");
+    assert_eq!(status["attempts"][0]["verdict"]["kind"], "lost", "{status}");
+    assert_eq!(status["attempts"][0]["verdict"]["cause"], cause, "{status}");
+    let record = world.read(run, "state.json");
+    assert_eq!(record["outcome"]["cause"], cause, "{record}");
+    let list = world.loopmux(["list", "--json"]).exits(0).json();
+    assert_eq!(list["data"]["runs"][0]["status"], "lost");
+}
+
+#[test]
+fn a_killed_session_is_told() {
+    let world = World::new();
+    let (run, attempt) = launched(&world, &["sleep", "600"]);
+    let session = attempt["mux"]["session_id"].as_str().unwrap();
+    world.tmux(["kill-session", "-t", session]).exits(0);
+    is_lost(&world, &run, "session-killed");
+}
+
+#[test]
+fn a_killed_window_is_told_from_its_session() {
+    let world = World::new();
+    let (run, attempt) = launched(&world, &["sleep", "600"]);
+    let session = attempt["mux"]["session_id"].as_str().unwrap();
+    world.tmux(["new-window", "-d", "-t", session, "sleep", "600"]).exits(0);
+    world.tmux(["kill-window", "-t", attempt["mux"]["window_id"].as_str().unwrap()]).exits(0);
+    is_lost(&world, &run, "window-killed");
+}
+
+#[test]
+fn the_only_window_of_a_session_takes_it_along() {
+    let world = World::new();
+    let (run, attempt) = launched(&world, &["sleep", "600"]);
+    world.tmux(["kill-window", "-t", attempt["mux"]["window_id"].as_str().unwrap()]).exits(0);
+    is_lost(&world, &run, "session-killed");
+}
+
+#[test]
+fn a_server_that_was_asked_to_end_is_gone() {
+    let world = World::new();
+    let (run, _) = launched(&world, &["sleep", "600"]);
+    world.tmux(["kill-server"]).exits(0);
+    is_lost(&world, &run, "server-gone");
+}
+
+#[test]
+fn a_server_that_was_killed_is_gone() {
+    let world = World::new();
+    let (run, _) = launched(&world, &["sleep", "600"]);
+    signal(world.server(), Signal::Kill);
+    is_lost(&world, &run, "server-gone");
+}
+
+#[test]
+fn a_killed_keeper_is_told() {
+    let world = World::new();
+    let (run, _) = launched(&world, &["sleep", "600"]);
+    let keeper = world.read(&run, "attempts/1/start.json")["keeper"]["pid"].as_u64().unwrap() as u32;
+    let cli = world.read(&run, "attempts/1/spawned.json")["cli"]["pid"].as_u64().unwrap() as u32;
+    signal(keeper, Signal::Kill);
+    if alive(cli) {
+        signal(cli, Signal::Kill);
+    }
+    is_lost(&world, &run, "keeper-killed");
+}
+
+#[test]
+fn an_exit_before_the_server_went_stays_an_exit() {
+    let world = World::new();
+    let run = world.detach(["sh", "-c", "exit 0"]);
+    eventually("the exit receipt", || {
+        let path = world.run_dir(&run).join("attempts/1/exit.json");
+        path.exists().then_some(()).ok_or_else(|| "not there".to_owned())
+    });
+    world.tmux(["kill-server"]).exits(0);
+    world.loopmux(["wait", &run]).exits(0);
+    let status = world.status(&run);
+    assert_eq!(status["run"]["status"], "succeeded", "{status}");
+    assert_eq!(status["attempts"][0]["verdict"]["code"], 0, "{status}");
+}

@@ -8,6 +8,7 @@ pub mod backends;
 pub mod cli;
 pub mod config;
 pub mod engine;
+pub mod keeper;
 pub mod observe;
 pub mod ops;
 pub mod process;

@@ -193,6 +193,47 @@ impl Dir {
         Ok(File::from(rustix::fs::openat(&self.fd, name, flags, Mode::empty())?))
     }
 
+    /// Opens a file for locking, and makes it 0600 if it is not there. For writing too: some network file systems
+    /// lock nothing else exclusively.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn open_or_create_lock(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        Ok(File::from(rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)?))
+    }
+
+    /// Makes a file that is locked from the moment in which it has its name. Fails if it exists.
+    ///
+    /// # Errors
+    /// [`WriteError::Exists`], or what the operating system says.
+    pub fn create_locked(&self, name: &str) -> Result<File, WriteError> {
+        let temp = format!(".{name}.{}.tmp", random_hex(8));
+        let file = self.create(&temp)?;
+        let mut temp = Temp { dir: self, name: temp, file, done: false };
+        temp.file.try_lock().map_err(|e| self.failed("lock", name, e.into()))?;
+        let file = temp.file.try_clone().map_err(|e| self.failed("open", name, e))?;
+        temp.name_it(name, RenameFlags::NOREPLACE)?;
+        Ok(file)
+    }
+
+    /// Makes an empty file, 0600, which a power failure may take again. Fails if it exists.
+    ///
+    /// # Errors
+    /// [`WriteError::Exists`], or what the operating system says.
+    pub fn create_plain(&self, name: &str) -> Result<File, WriteError> {
+        self.create(name)
+    }
+
+    /// Device and inode of the directory `levels` above this one, wherever that is by now.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn above(&self, levels: usize) -> io::Result<(u64, u64)> {
+        let stat = rustix::fs::statat(&self.fd, "../".repeat(levels), AtFlags::empty())?;
+        Ok((stat.st_dev, stat.st_ino))
+    }
+
     /// Makes an empty file, 0600. Fails if it exists.
     ///
     /// # Errors
@@ -306,6 +347,10 @@ impl<'d> Temp<'d> {
     /// As [`Dir::write_once`].
     pub fn overwrite_and_commit<T: Serialize>(&mut self, name: &str, value: &T) -> Result<(), WriteError> {
         use std::os::unix::fs::FileExt;
+        if self.done {
+            // Only making the name durable failed before.
+            return self.sync_name(name);
+        }
         let bytes = json(value);
         self.file.write_all_at(&bytes, 0).map_err(|e| self.dir.failed("write", name, e))?;
         self.file.set_len(bytes.len() as u64).map_err(|e| self.dir.failed("shorten", name, e))?;
@@ -322,9 +367,18 @@ impl<'d> Temp<'d> {
     }
 
     fn rename(&mut self, name: &str, flags: RenameFlags) -> Result<(), WriteError> {
+        self.name_it(name, flags)?;
+        self.sync_name(name)
+    }
+
+    fn name_it(&mut self, name: &str, flags: RenameFlags) -> Result<(), WriteError> {
         rename(&self.dir.fd, &self.name, &self.dir.fd, name, flags)
             .map_err(|e| self.dir.failed("rename to", name, e.into()))?;
         self.done = true;
+        Ok(())
+    }
+
+    fn sync_name(&self, name: &str) -> Result<(), WriteError> {
         self.dir.sync().map_err(|e| self.dir.failed("sync the directory of", name, e))
     }
 }

@@ -57,8 +57,10 @@ pub mod name {
     pub const HANDOVER: &str = "handover.json";
     /// Given up before the start.
     pub const CANCELLED: &str = "cancelled";
-    /// The pane's bytes.
+    /// The pane's bytes: the first part. Locked while somebody records.
     pub const OUTPUT: &str = "output.log";
+    /// The pane's bytes: later parts, each named by this and the position of its first byte.
+    pub const OUTPUT_TAIL: &str = "output.tail.";
 }
 
 /// Which multiplexer, found where, asked on which socket.
@@ -270,6 +272,12 @@ pub struct ProcessNote {
     pub command: String,
     /// When it started.
     pub started_ms: u64,
+}
+
+impl From<crate::process::Note> for ProcessNote {
+    fn from(note: crate::process::Note) -> Self {
+        Self { id: note.id, command: note.command, started_ms: note.started_ms }
+    }
 }
 
 /// `handover.json`: a stop from inside the run, for which the keeper must not wait.

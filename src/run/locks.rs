@@ -66,3 +66,20 @@ pub fn probe(dir: &Dir, name: &str) -> Lease {
         }
     }
 }
+
+/// Waits until a lock file is there and nobody holds it, looking in small steps, at most for `patience`. Gives the
+/// last look: anything but [`Lease::Free`] means that the wait was in vain.
+pub fn wait_free(dir: &Dir, name: &str, patience: Duration) -> Lease {
+    let end = Instant::now() + patience;
+    let mut pause = Duration::from_micros(500);
+    loop {
+        let seen = probe(dir, name);
+        match seen {
+            Lease::Held | Lease::NoFile if Instant::now() < end => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+            _ => return seen,
+        }
+    }
+}

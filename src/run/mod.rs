@@ -8,6 +8,7 @@ pub mod fskind;
 pub mod id;
 pub mod journal;
 pub mod locks;
+pub mod output;
 pub mod record;
 pub mod store;
 pub mod text;

@@ -1,0 +1,246 @@
+//! The output sink: records what a pane prints, bounded, and never makes the multiplexer wait or fail.
+//!
+//! It is started by the multiplexer, reads its standard input to the end or to the keeper's mark, and holds the lock
+//! of `output.log` from the moment that file has its name: a log that is there and not locked is complete.
+
+use crate::run::dir::Dir;
+use crate::run::files::name;
+use crate::run::output::{part_name, starts};
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Bytes of one read.
+const CHUNK: usize = 32 << 10;
+/// Room on the disk is taken in such steps.
+const STEP: u64 = 64 << 10;
+/// Of the room, so much is kept for the line that tells of a loss.
+const FOR_THE_LOSS: u64 = 256;
+
+/// How much of a window's output is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The first part, in bytes.
+    pub head: u64,
+    /// One later part, in bytes; two are kept.
+    pub part: u64,
+}
+
+impl Limits {
+    /// The first 32 MB and the last 16 to 32.
+    pub const KEPT: Self = Self { head: 32 << 20, part: 16 << 20 };
+}
+
+/// What a keeper prints to end the record: invisible in a terminal, and not in the log.
+pub(super) fn mark(nonce: &str) -> String {
+    // CAN ends whatever sequence a program left unfinished; the rest is a control string that nobody knows.
+    format!("\x18\x1bPloopmux-end;{nonce}\x1b\\")
+}
+
+/// The sink's program.
+pub(super) fn main(path: &Path, nonce: &OsStr) -> i32 {
+    // The end of the server, or of a login, is told by the end of the input, after the last byte.
+    super::signals::ignore(&[libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE]);
+    let Ok(dir) = Dir::open(path) else { return 1 };
+    let mark = mark(&nonce.to_string_lossy());
+    record(&dir, io::stdin().lock(), mark.as_bytes(), Limits::KEPT);
+    0
+}
+
+/// Records `input` as the output log of a directory, to its end or to `mark`. Whatever the disk says, it goes on
+/// reading.
+pub fn record(dir: &Dir, mut input: impl Read, mark: &[u8], limits: Limits) {
+    let mut log = Log::new(dir, limits);
+    let mut chunk = vec![0; CHUNK];
+    // The start of a mark may be the end of one chunk.
+    let mut held = 0;
+    loop {
+        let n = match input.read(&mut chunk[held..]) {
+            Ok(0) => break,
+            Ok(n) => held + n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => break,
+        };
+        if let Some(at) = find(&chunk[..n], mark) {
+            log.write(&chunk[..at]);
+            held = 0;
+            break;
+        }
+        let keep = begun(&chunk[..n], mark);
+        log.write(&chunk[..n - keep]);
+        chunk.copy_within(n - keep..n, 0);
+        held = keep;
+    }
+    log.write(&chunk[..held]);
+    log.finish();
+}
+
+fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
+    let first = *mark.first()?;
+    let mut from = 0;
+    while let Some(at) = bytes[from..].iter().position(|b| *b == first) {
+        let at = from + at;
+        if bytes[at..].starts_with(mark) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+    None
+}
+
+/// How many bytes at the end may be the beginning of a mark.
+fn begun(bytes: &[u8], mark: &[u8]) -> usize {
+    let most = mark.len().saturating_sub(1).min(bytes.len());
+    (1..=most).rev().find(|n| mark.starts_with(&bytes[bytes.len() - n..])).unwrap_or(0)
+}
+
+/// The log's files.
+struct Log<'d> {
+    dir: &'d Dir,
+    limits: Limits,
+    /// `output.log`, kept open for its lock.
+    head: Option<File>,
+    part: Option<Part>,
+    /// Bytes that could not be recorded since the last one that could.
+    lost: u64,
+    why: String,
+    /// Another one records here: everything is read and dropped.
+    foreign: bool,
+}
+
+/// The file that is written now.
+struct Part {
+    file: File,
+    start: u64,
+    len: u64,
+    limit: u64,
+    /// Up to here the disk has given room.
+    room: u64,
+}
+
+impl<'d> Log<'d> {
+    fn new(dir: &'d Dir, limits: Limits) -> Self {
+        let mut log =
+            Self { dir, limits, head: None, part: None, lost: 0, why: String::new(), foreign: false };
+        log.open_head();
+        log
+    }
+
+    fn open_head(&mut self) {
+        match self.dir.create_locked(name::OUTPUT) {
+            Ok(file) => match file.try_clone() {
+                Ok(lock) => {
+                    self.head = Some(lock);
+                    self.part = Some(Part::new(file, 0, self.limits.head));
+                }
+                Err(e) => self.why = e.to_string(),
+            },
+            Err(crate::run::dir::WriteError::Exists(_)) => self.foreign = true,
+            Err(e) => self.why = e.to_string(),
+        }
+    }
+
+    /// Records bytes, or counts them as lost.
+    fn write(&mut self, mut bytes: &[u8]) {
+        if self.foreign || bytes.is_empty() {
+            return;
+        }
+        if self.head.is_none() {
+            self.open_head();
+        }
+        while !bytes.is_empty() {
+            match self.try_write(bytes) {
+                Ok(n) => bytes = &bytes[n..],
+                Err(why) => {
+                    self.lost += bytes.len() as u64;
+                    self.why = why;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Writes some of the bytes, at least one.
+    fn try_write(&mut self, bytes: &[u8]) -> Result<usize, String> {
+        if self.part.as_ref().is_some_and(|part| part.len >= part.limit) {
+            self.next_part()?;
+        }
+        let Some(part) = &mut self.part else { return Err(self.why.clone()) };
+        let left = usize::try_from(part.limit - part.len).unwrap_or(usize::MAX);
+        let n = bytes.len().min(left).min(CHUNK);
+        part.take_room(n as u64 + FOR_THE_LOSS).map_err(|e| e.to_string())?;
+        if self.lost > 0 {
+            part.append(loss(self.lost, &self.why).as_bytes()).map_err(|e| e.to_string())?;
+            self.lost = 0;
+        }
+        part.append(&bytes[..n]).map_err(|e| e.to_string())?;
+        Ok(n)
+    }
+
+    /// Starts the next part, and drops all but the one before it.
+    fn next_part(&mut self) -> Result<(), String> {
+        let Some(full) = &mut self.part else { return Ok(()) };
+        let start = full.start + full.len;
+        let file = self.dir.create_plain(&part_name(start)).map_err(|e| e.to_string())?;
+        full.cut();
+        self.part = Some(Part::new(file, start, self.limits.part));
+        if let Ok(all) = starts(self.dir) {
+            for old in all.into_iter().filter(|start| *start > 0).rev().skip(2) {
+                // One that stays costs room and nothing else.
+                let _ = self.dir.remove_file(&part_name(old));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells of a loss, for which room was kept, and gives back the rest of the room.
+    fn finish(mut self) {
+        if let Some(mut part) = self.part.take() {
+            if self.lost > 0 {
+                let _ = part.append(loss(self.lost, &self.why).as_bytes());
+            }
+            part.cut();
+        }
+    }
+}
+
+fn loss(bytes: u64, why: &str) -> String {
+    let why: String = why.chars().take(100).collect();
+    format!("\r\n[loopmux: {bytes} bytes of output were not recorded: {why}]\r\n")
+}
+
+impl Part {
+    fn new(file: File, start: u64, limit: u64) -> Self {
+        Self { file, start, len: 0, limit, room: 0 }
+    }
+
+    /// Makes sure that so many more bytes fit, where the file system can promise that.
+    fn take_room(&mut self, bytes: u64) -> io::Result<()> {
+        while self.len + bytes > self.room {
+            match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.room, STEP) {
+                Ok(()) => self.room += STEP,
+                Err(Errno::INTR) => {}
+                // It promises nothing: what can be written shows when it is written.
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.room = u64::MAX,
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(bytes, self.len)?;
+        self.len += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Gives back the room that was not used.
+    fn cut(&self) {
+        let _ = rustix::fs::ftruncate(self.file.as_fd(), self.len);
+    }
+}

@@ -9,7 +9,7 @@ use crate::run::files::{EmptiedFile, ExitFile, HangupFile, LaunchFile, Role, SCH
 use crate::verdict::{End, Observation};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -143,7 +143,7 @@ impl<'a, 'd> Tend<'a, 'd> {
     fn reap(&mut self) {
         loop {
             let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
-            match waitpid(None, options) {
+            match wait(options) {
                 Ok(Some((pid, status))) => self.child_changed(pid, status),
                 Ok(None) => {
                     self.childless = false;

@@ -145,7 +145,7 @@ pub(crate) fn all_of(parts: &[String]) -> String {
     }
 }
 
-/// A format that is true if the variable has that value, which must be made of letters, digits, `$`, `@`, `%`.
+/// A format that is true if the variable has that value, which must be made of letters, digits, `$`, `@`, `%`, `:`.
 pub(crate) fn is(variable: &str, value: impl std::fmt::Display) -> String {
     format!("#{{==:#{{{variable}}},{value}}}")
 }

@@ -1,14 +1,15 @@
 //! Our tags as user options of tmux.
 //!
 //! `#{@x}` reads an option of the pane, its window, its session or the server, whichever has one, so that one key
-//! at three scopes would read as three. Hence a key for each scope. A person can still set such a key globally,
-//! and every session would then seem to carry it: so each scope also holds the id of the very object that was
-//! tagged, and tags whose id is another's are none.
+//! at three scopes would read as three. Hence a key for each scope. A person can still set such a key for the whole
+//! server: every object without one then seems to carry it, and some lookups even prefer it to the object's own. So
+//! each scope also has a seal, the id of the very object that was tagged with the token, and tags without their
+//! seal are none.
 
 use crate::argv::{Script, Verb, is};
 use loopmux_mux::{Owned, TagScope, Tags};
 
-/// How many values a scope has in a row: four tags and the id.
+/// How many values a scope has in a row: four tags and the seal.
 pub(crate) const VALUES: usize = 5;
 
 /// The letter of a scope in its keys, the flag of `set-option` for it, and the variable with the object's id.
@@ -26,14 +27,18 @@ fn key(at: TagScope, what: &str) -> String {
 
 /// The part of a row's format that reads one scope: values separated by tabs.
 pub(crate) fn format(at: TagScope) -> String {
-    let all = ["token", "project", "run", "state", "self"];
+    let all = ["token", "project", "run", "state", "seal"];
     all.map(|what| format!("#{{{}}}", key(at, what))).join("\t")
+}
+
+fn seal(id: impl std::fmt::Display, token: &str) -> String {
+    format!("{id}:{token}")
 }
 
 /// Reads one scope's values out of a row. `None`: no tags of ours.
 pub(crate) fn read(values: &[&str], own_id: &str) -> Option<Tags> {
-    let [token, project, run, state, tagged] = values else { return None };
-    if *tagged != own_id {
+    let [token, project, run, state, seal] = values else { return None };
+    if *seal != self::seal(own_id, token) {
         return None;
     }
     let [token, project, run, state] = [token, project, run, state].map(|v| (*v).to_owned());
@@ -53,7 +58,7 @@ pub(crate) fn set(at: TagScope, target: &str, tags: &Tags) -> Script {
     let script = values
         .into_iter()
         .fold(Script::new(), |script, (what, value)| script.then(Verb::SetOption, option(None, what, value)));
-    script.then(Verb::SetOption, option(Some("-F"), "self", &format!("#{{{id}}}")))
+    script.then(Verb::SetOption, option(Some("-F"), "seal", &seal(format_args!("#{{{id}}}"), &tags.token)))
 }
 
 /// A condition that holds for the very object that was seen to carry the tags, while it carries them, on the
@@ -65,7 +70,7 @@ pub(crate) fn condition(owned: &Owned) -> Vec<String> {
         is("pid", owned.server_pid()),
         is(id, object(owned)),
         is(&key(owned.at(), "token"), &owned.tags().token),
-        is(&key(owned.at(), "self"), object(owned)),
+        is(&key(owned.at(), "seal"), seal(object(owned), &owned.tags().token)),
     ]
 }
 

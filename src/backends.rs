@@ -69,23 +69,29 @@ pub enum Unusable {
 /// # Errors
 /// [`Unusable`].
 pub fn select(settings: &Settings) -> Result<Selected, Unusable> {
-    let (name, why) = match settings.backend.value {
-        BackendChoice::Auto if cfg!(windows) => ("psmux", "this platform's".to_owned()),
-        BackendChoice::Auto => ("tmux", "this platform's".to_owned()),
-        BackendChoice::Tmux => ("tmux", named_by(&settings.backend.source)),
-        BackendChoice::Psmux => ("psmux", named_by(&settings.backend.source)),
-    };
+    let (name, why) = chosen(settings);
     let mux: Box<dyn Multiplexer> = match name {
         "tmux" => {
             let binary = locate("tmux", loopmux_tmux::BINARY_VARIABLE, &settings.tmux)?;
             Box::new(tmux(&binary, &endpoint(&settings.socket.value))?)
         }
-        _ => {
-            let why = "this build has no backend for it yet".to_owned();
-            return Err(Unusable::NotHere { name: "psmux", why });
-        }
+        _ => return Err(not_built()),
     };
     Ok(Selected { mux, why })
+}
+
+/// The name of the backend that the settings choose, and why that one.
+fn chosen(settings: &Settings) -> (&'static str, String) {
+    match settings.backend.value {
+        BackendChoice::Auto if cfg!(windows) => ("psmux", "this platform's".to_owned()),
+        BackendChoice::Auto => ("tmux", "this platform's".to_owned()),
+        BackendChoice::Tmux => ("tmux", named_by(&settings.backend.source)),
+        BackendChoice::Psmux => ("psmux", named_by(&settings.backend.source)),
+    }
+}
+
+fn not_built() -> Unusable {
+    Unusable::NotHere { name: "psmux", why: "this build has no backend for it".to_owned() }
 }
 
 /// Asks a backend whether it can be used: its version and its floor. Executes its program once.
@@ -187,5 +193,57 @@ pub fn as_trouble(unusable: &Unusable) -> Trouble {
             tried: "selecting a multiplexer".to_owned(),
             said: other.to_string(),
         },
+    }
+}
+
+/// One backend as it is found here, for a report.
+pub struct Seen {
+    /// Its name.
+    pub name: &'static str,
+    /// The platform that it is for.
+    pub platform: &'static str,
+    /// The oldest version that works; `None` where this build has no such backend.
+    pub floor: Option<&'static str>,
+    /// Where its program is, or why it was not found. That it was found answers no other question.
+    pub found: Result<PathBuf, Unusable>,
+    /// The backend on the socket that the settings name, or why it cannot be used.
+    pub backend: Result<Box<dyn Multiplexer>, Unusable>,
+    /// Why it is the one that is used; `None` if it is not.
+    pub selected: Option<String>,
+}
+
+/// Every backend, with the program and the socket that the settings name. Locates programs, and executes nothing.
+pub fn survey(settings: &Settings) -> Vec<Seen> {
+    let (chosen, why) = chosen(settings);
+    let selected = |name: &str| (name == chosen).then(|| why.clone());
+    let found = locate("tmux", loopmux_tmux::BINARY_VARIABLE, &settings.tmux);
+    let backend = found.clone().and_then(|binary| {
+        let mux: Box<dyn Multiplexer> = Box::new(tmux(&binary, &endpoint(&settings.socket.value))?);
+        Ok(mux)
+    });
+    let for_unix = Seen {
+        name: "tmux",
+        platform: "Unix",
+        floor: Some(loopmux_tmux::version::FLOOR),
+        found,
+        backend,
+        selected: selected("tmux"),
+    };
+    let for_windows = Seen {
+        name: "psmux",
+        platform: "Windows",
+        floor: None,
+        found: locate("psmux", "LOOPMUX_PSMUX", &settings.psmux),
+        backend: Err(not_built()),
+        selected: selected("psmux"),
+    };
+    vec![for_unix, for_windows]
+}
+
+/// What a person should know if a backend's client and the server that it asks are of different versions.
+pub fn skew(backend: &str, client: &str, server: &str) -> Option<String> {
+    match backend {
+        "tmux" => loopmux_tmux::version::skew(client, server),
+        _ => None,
     }
 }

@@ -244,7 +244,9 @@ pub struct ErrorReport {
 
 impl From<ConfigError> for CliError {
     fn from(e: ConfigError) -> Self {
-        Self::new(ErrorCode::Config, e.to_string())
+        let code =
+            if matches!(e, ConfigError::Unwritable { .. }) { ErrorCode::Io } else { ErrorCode::Config };
+        Self::new(code, e.to_string())
     }
 }
 

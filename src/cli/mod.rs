@@ -2,6 +2,7 @@
 //! JSON. Nothing is decided here.
 
 pub mod args;
+pub mod attach;
 mod context;
 mod error;
 pub mod gather;
@@ -13,9 +14,13 @@ pub mod words;
 
 pub mod engine;
 pub mod list;
+mod log;
+mod manual;
+pub mod mux;
 pub mod outcome;
 pub mod resume;
 pub mod run;
+pub mod schema;
 pub mod status;
 pub mod stop;
 pub mod wait;
@@ -79,6 +84,7 @@ fn answer_for_clap(e: &clap::Error, asked: Asked) -> ExitCode {
 /// Executes a command, and says what went wrong if it did.
 pub fn execute(invocation: &Invocation) -> ExitCode {
     let Invocation { context, command } = invocation;
+    log::begin(context.global().verbose);
     match dispatch(context, command) {
         Ok(exit) => exit.into(),
         Err(error) => {
@@ -94,6 +100,11 @@ fn dispatch(ctx: &Context, command: &Command) -> Outcome {
         Command::List(args) => list::execute(ctx, args),
         Command::Status(args) => status::execute(ctx, args),
         Command::Resume(args) => resume::execute(ctx, args),
+        Command::Attach(args) => attach::execute(ctx, args),
+        Command::Mux(args) => mux::execute(ctx, args),
+        Command::Completions(args) => manual::completions(ctx, args),
+        Command::Man(args) => manual::man(ctx, args),
+        Command::Schema(args) => schema::execute(ctx, args),
         Command::Wait(args) => wait::execute(ctx, args),
         Command::Stop(args) => stop::execute(ctx, args),
         Command::Engine(args) => engine::execute(ctx, args),

@@ -22,6 +22,16 @@ pub fn shown(text: &str) -> String {
     out
 }
 
+/// A word as it could be typed.
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", shown(word).replace('\'', r"'\''"))
+    }
+}
+
 /// The style of a colour role.
 pub fn style(colour: Colour) -> Style {
     match colour {

@@ -103,7 +103,7 @@ impl Page<'_> {
         }
         if let Some(file) = self.view.file.known() {
             let Work::Command { argv, cwd } = &file.work;
-            let words: Vec<String> = argv.iter().map(|w| quoted(&w.display())).collect();
+            let words: Vec<String> = argv.iter().map(|w| page::quoted(&w.display())).collect();
             line(out, "command", &words.join(" "));
             line(out, "directory", &shown(&cwd.display()));
             let ended = self.view.record.known().and_then(|r| r.ended_ms);
@@ -215,16 +215,6 @@ fn verdict_style(verdict: &Verdict) -> anstyle::Style {
         ended => Status::of_verdict(ended).unwrap_or(Status::Unknown),
     };
     page::style(status.row().colour)
-}
-
-/// A word as it could be typed.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./=:,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", shown(word).replace('\'', r"'\''"))
-    }
 }
 
 impl AttemptReport {

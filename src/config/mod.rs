@@ -5,6 +5,7 @@
 //! The environment is always passed in ([`Env`]), never read behind the caller's back.
 
 mod duration;
+mod edit;
 mod env;
 mod file;
 mod places;
@@ -12,6 +13,7 @@ mod settings;
 mod values;
 
 pub use duration::{BadDuration, format_duration, parse_duration};
+pub use edit::set_backend;
 pub use env::Env;
 pub use file::{KEYS, LineError};
 pub use places::{Project, project, state_dir, user_config_file};
@@ -30,6 +32,14 @@ pub enum ConfigError {
     /// A configuration file is there and cannot be read.
     #[error("cannot read {}: {source}", .path.display())]
     Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A configuration file cannot be written.
+    #[error("cannot write {}: {source}", .path.display())]
+    Unwritable {
         /// Which file.
         path: PathBuf,
         /// What the operating system said.

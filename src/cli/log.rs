@@ -1,0 +1,23 @@
+//! What the program notes on standard error while it works.
+
+use tracing_subscriber::EnvFilter;
+
+/// Begins, with `LOOPMUX_LOG` as the filter, or with as much as `-v` asks for: warnings without it.
+pub(super) fn begin(verbose: u8) {
+    let level = match verbose {
+        0 => "warn",
+        1 => "loopmux=info,loopmux_mux=info,warn",
+        _ => "loopmux=trace,loopmux_mux=trace,info",
+    };
+    let filter = match std::env::var("LOOPMUX_LOG") {
+        Ok(filter) if !filter.is_empty() => EnvFilter::new(filter),
+        _ => EnvFilter::new(level),
+    };
+    // A second one in the same process keeps the first.
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_target(false)
+        .without_time()
+        .try_init();
+}

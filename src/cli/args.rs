@@ -348,8 +348,9 @@ pub(super) struct Asked {
 impl Asked {
     /// Looks through the words of a command line.
     pub(super) fn of(words: &[OsString]) -> Self {
-        const NAMES: [(&str, &str); 14] = [
+        const NAMES: [(&str, &str); 15] = [
             ("run", "run"),
+            ("resume", "resume"),
             ("list", "list"),
             ("ls", "list"),
             ("status", "status"),

@@ -431,10 +431,14 @@ mod tests {
     #[test]
     fn a_note_is_printable_and_bounded() {
         let mut child = Command::new("sh")
-            .args(["-c", "read x", "a\x1b[2Jb\u{202e}", &"y".repeat(500)])
+            .args(["-c", "echo up; read x", "a\x1b[2Jb\u{202e}", &"y".repeat(500)])
             .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        // The kernel shows the arguments a moment after the program was executed.
+        let mut up = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut up).unwrap();
         let note = note(child.id()).unwrap().unwrap();
         child.stdin.take().unwrap().write_all(b"\n").unwrap();
         child.wait().unwrap();

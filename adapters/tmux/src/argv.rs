@@ -43,6 +43,7 @@ verbs! {
     KillPane "kill-pan" "kill-pane",
     KillSession "kill-sessio" "kill-session",
     KillWindow "kill-windo" "kill-window",
+    ListClients "list-client" "list-clients",
     ListPanes "list-pane" "list-panes",
     ListSessions "list-session" "list-sessions",
     LoadBuffer "load-buffe" "load-buffer",

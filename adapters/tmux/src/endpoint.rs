@@ -87,25 +87,43 @@ impl Endpoint {
 }
 
 impl Socket {
-    /// Makes tmux's own directory and checks that it is this user's, as tmux does where it makes the path itself.
-    pub(crate) fn prepare(&self, uid: u32) -> io::Result<()> {
-        let Some(dir) = &self.own_dir else { return Ok(()) };
+    /// Sees to it that a server could make this socket: makes tmux's own directory and checks that it is this
+    /// user's, as tmux does where it makes the path itself; a directory that a person chose must be there.
+    pub(crate) fn prepare(&self, uid: u32) -> Result<(), Unprepared> {
+        let dir = self.own_dir.as_deref().or(self.path.parent()).unwrap_or(Path::new("/"));
+        let refuse = |why: String| Unprepared { dir: dir.to_owned(), why };
+        if self.own_dir.is_none() {
+            return match fs::metadata(dir) {
+                Ok(found) if found.is_dir() => Ok(()),
+                Ok(_) => Err(refuse("is not a directory".to_owned())),
+                Err(e) => Err(refuse(format!("cannot be used: {e}"))),
+            };
+        }
         match fs::DirBuilder::new().mode(0o700).create(dir) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(refuse(format!("cannot be made: {e}")));
+            }
             _ => {}
         }
-        let found = fs::symlink_metadata(dir)?;
-        let refused = if !found.is_dir() {
-            "is not a directory"
+        let found = fs::symlink_metadata(dir).map_err(|e| refuse(format!("cannot be looked at: {e}")))?;
+        if !found.is_dir() {
+            Err(refuse("is not a directory".to_owned()))
         } else if found.uid() != uid {
-            "belongs to another user"
+            Err(refuse(format!("belongs to the user {}, not to {uid}", found.uid())))
         } else if found.mode() & 0o007 != 0 {
-            "is open to other users"
+            Err(refuse("is open to other users; take their permissions away (chmod 700)".to_owned()))
         } else {
-            return Ok(());
-        };
-        Err(io::Error::new(io::ErrorKind::PermissionDenied, refused))
+            Ok(())
+        }
     }
+}
+
+/// A directory in which no server of this user should be started.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the directory of the tmux socket, {dir}, {why}", dir = .dir.display())]
+pub(crate) struct Unprepared {
+    dir: PathBuf,
+    why: String,
 }
 
 #[cfg(test)]
@@ -158,7 +176,7 @@ mod tests {
         let dir = base.path().join(format!("tmux-{uid}"));
         assert_eq!(fs::metadata(&dir).unwrap().mode() & 0o777, 0o700);
         socket.prepare(uid).unwrap();
-        assert!(socket.prepare(uid + 1).unwrap_err().to_string().contains("another user"));
+        assert!(socket.prepare(uid + 1).unwrap_err().to_string().contains("belongs to the user"));
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o755)).unwrap();
         assert!(socket.prepare(uid).unwrap_err().to_string().contains("open to other users"));
         fs::remove_dir(&dir).unwrap();
@@ -167,11 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_a_persons_own_makes_no_directory() {
+    fn a_directory_of_a_persons_choice_is_not_made() {
         let base = tempfile::tempdir().unwrap();
         let path = base.path().join("sub/socket");
         let socket = Endpoint::Path(path.clone()).resolve(None, 0).unwrap();
-        socket.prepare(0).unwrap();
+        assert!(socket.prepare(0).unwrap_err().to_string().contains("sub"));
         assert!(!path.parent().unwrap().exists());
+        fs::create_dir(base.path().join("sub")).unwrap();
+        socket.prepare(0).unwrap();
     }
 }

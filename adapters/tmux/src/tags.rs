@@ -61,6 +61,15 @@ pub(crate) fn set(at: TagScope, target: &str, tags: &Tags) -> Script {
     script.then(Verb::SetOption, option(Some("-F"), "seal", &seal(format_args!("#{{{id}}}"), &tags.token)))
 }
 
+/// Commands that take the tags off again.
+pub(crate) fn unset(at: TagScope, target: &str) -> Script {
+    let (_, flag, _) = scope(at);
+    ["token", "project", "run", "state", "seal"].iter().fold(Script::new(), |script, what| {
+        let words = flag.into_iter().chain(["-u", "-t", target]).map(str::to_owned);
+        script.then(Verb::SetOption, words.chain([key(at, what)]))
+    })
+}
+
 /// A condition that holds for the very object that was seen to carry the tags, while it carries them, on the
 /// server that had it. All parts are hex digits or ids, checked when they were read: a `}` would cut a condition
 /// short and make it true.

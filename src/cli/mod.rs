@@ -8,6 +8,7 @@ mod error;
 pub mod gather;
 mod output;
 pub mod page;
+pub mod plain;
 pub mod refs;
 pub mod report;
 pub mod words;
@@ -15,6 +16,7 @@ pub mod words;
 pub mod engine;
 pub mod list;
 mod log;
+pub mod logs;
 mod manual;
 pub mod mux;
 pub mod outcome;
@@ -100,6 +102,7 @@ fn dispatch(ctx: &Context, command: &Command) -> Outcome {
         Command::List(args) => list::execute(ctx, args),
         Command::Status(args) => status::execute(ctx, args),
         Command::Resume(args) => resume::execute(ctx, args),
+        Command::Logs(args) => logs::execute(ctx, args),
         Command::Attach(args) => attach::execute(ctx, args),
         Command::Mux(args) => mux::execute(ctx, args),
         Command::Completions(args) => manual::completions(ctx, args),

@@ -214,7 +214,10 @@ fn text(report: &ListReport, all_projects: bool, columns: Option<usize>) -> Stri
             ));
         }
     }
-    page.push_str(&gather::troubles(&report.mux));
+    // What is over needs no multiplexer.
+    if report.runs.iter().any(|r| !r.run.status.row().is_final) {
+        page.push_str(&gather::troubles(&report.mux));
+    }
     page
 }
 

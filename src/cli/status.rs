@@ -59,7 +59,14 @@ pub fn execute(ctx: &Context, args: &StatusArgs) -> Outcome {
 fn held_by(read: &RunRead, view: &RunView) -> Vec<Option<Scan>> {
     let attempts = view.attempts.known().map_or(&[][..], Vec::as_slice);
     let look = |a: &AttemptView| match (&a.evidence.lease, read.attempt(a.n)) {
-        (Lease::Held, Observation::Known(attempt)) => Some(holders(&attempt)),
+        (Lease::Held, Observation::Known(attempt)) => {
+            let scan = holders(&attempt);
+            // Whoever is older than the keeper cannot have got the lease from it.
+            Some(match a.keeper() {
+                Some(keeper) => scan.since(keeper),
+                None => scan,
+            })
+        }
         _ => None,
     };
     attempts.iter().map(look).collect()
@@ -82,7 +89,7 @@ impl Page<'_> {
         for why in &self.report.run.unknown {
             line(&mut out, "unknown", &shown(why));
         }
-        for look in &self.report.mux {
+        for look in self.report.mux.iter().filter(|_| !self.report.run.status.row().is_final) {
             if let Some(trouble) = &look.trouble {
                 line(&mut out, &look.backend, &format!("could not be asked: {}", shown(trouble)));
             }
@@ -134,8 +141,10 @@ impl Page<'_> {
         for holder in held.map_or(&[][..], |scan| scan.found.as_slice()) {
             fact(out, "", &format!("by {}", process(&ProcessReport::from(holder))));
         }
-        for refused in held.map_or(&[][..], |scan| scan.refused.as_slice()) {
-            fact(out, "", &format!("and one that could not be looked at: {}", shown(&refused.why)));
+        let refused = held.map_or(&[][..], |scan| scan.refused.as_slice());
+        if let Some(first) = refused.first() {
+            let n = refused.len();
+            fact(out, "", &format!("{n} processes could not be looked at: {}", shown(&first.why)));
         }
         fact(out, "start", &words::start(view));
         fact(out, "exit", &words::exit(view));
@@ -157,14 +166,15 @@ impl Page<'_> {
 
     fn refused(&self, out: &mut String) {
         let run = &self.report.run;
-        for why in &run.why_not_removable {
-            let what = match (run.resumable, run.removable) {
-                (Some(false), Some(false)) => "removal and resume are refused",
-                (_, Some(false)) => "removal is refused",
-                _ => "removal is not proven to be safe",
-            };
-            line(out, "refused", &format!("{what}: {}", shown(why)));
+        if run.why_not_removable.is_empty() {
+            return;
         }
+        let what = match (run.resumable, run.removable) {
+            (Some(false), Some(false)) => "removal and resume",
+            (_, Some(false)) => "removal",
+            _ => "removal, unless a look at the processes finds nothing",
+        };
+        line(out, "refused", &format!("{what}: {}", shown(&run.why_not_removable.join("; "))));
     }
 
     fn next(&self) -> String {
@@ -181,6 +191,9 @@ impl Page<'_> {
         }
         if lives || self.view.engine.seen == EngineSeen::Running {
             next.push(format!("loopmux stop {short}"));
+        }
+        if self.report.run.resumable == Some(true) {
+            next.push(format!("loopmux resume {short}"));
         }
         if next.is_empty() {
             next.push("loopmux list".to_owned());

@@ -14,8 +14,9 @@ pub fn end(end: &End) -> String {
 }
 
 fn signal_name(signal: i32) -> String {
-    match rustix::process::Signal::from_named_raw(signal) {
-        Some(name) => format!(" ({})", format!("{name:?}").replace("Signal::", "SIG").to_uppercase()),
+    let name = rustix::process::Signal::from_named_raw(signal).map(|name| format!("{name:?}"));
+    match name.as_deref().map(|n| n.trim_matches('"')) {
+        Some(name) => format!(" ({name})"),
         None => String::new(),
     }
 }
@@ -174,4 +175,17 @@ pub fn unknowns(view: &RunView) -> Vec<String> {
         Observation::Absent => {}
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_in_words() {
+        assert_eq!(end(&End::Code(3)), "exited 3");
+        assert_eq!(end(&End::Signal(9)), "ended by signal 9 (SIGKILL)");
+        assert_eq!(end(&End::Signal(63)), "ended by signal 63");
+        assert_eq!(end(&End::SpawnError("no such file".to_owned())), "could not be executed: no such file");
+    }
 }

@@ -14,11 +14,10 @@ pub fn end(end: &End) -> String {
 }
 
 fn signal_name(signal: i32) -> String {
-    let name = rustix::process::Signal::from_named_raw(signal).map(|name| format!("{name:?}"));
-    match name.as_deref().map(|n| n.trim_matches('"')) {
-        Some(name) => format!(" ({name})"),
-        None => String::new(),
-    }
+    let Some(name) = rustix::process::Signal::from_named_raw(signal) else { return String::new() };
+    let name = format!("{name:?}");
+    let short = name.trim_matches('"').trim_start_matches("Signal::").trim_start_matches("SIG");
+    format!(" (SIG{short})")
 }
 
 /// What became of an attempt, in one sentence.
@@ -185,6 +184,7 @@ mod tests {
     fn ends_in_words() {
         assert_eq!(end(&End::Code(3)), "exited 3");
         assert_eq!(end(&End::Signal(9)), "ended by signal 9 (SIGKILL)");
+        assert_eq!(end(&End::Signal(15)), "ended by signal 15 (SIGTERM)");
         assert_eq!(end(&End::Signal(63)), "ended by signal 63");
         assert_eq!(end(&End::SpawnError("no such file".to_owned())), "could not be executed: no such file");
     }

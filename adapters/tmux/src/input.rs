@@ -24,8 +24,8 @@ impl Tmux {
         let paste = Script::new().then(Verb::PasteBuffer, ["-p", "-r", "-d", "-b", &buffer, "-t", pane]);
         let load = Script::new().then(Verb::LoadBuffer, ["-b", &buffer, "-"]);
         let delivery = self.deliver(Verb::PasteBuffer, owned, load, paste, Some(bytes));
-        if !matches!(delivery, Delivery::Delivered) {
-            // What was not pasted stays in the server, for everybody to read.
+        if matches!(delivery, Delivery::NotDelivered(_)) {
+            // What was not pasted stays in the server, for everybody to read. What may still be pasted goes with it.
             let forget = Script::new().then(Verb::DeleteBuffer, ["-b", &buffer]);
             let _ = self.client(&forget).run();
         }

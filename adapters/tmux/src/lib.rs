@@ -63,8 +63,20 @@ impl Tmux {
     /// # Errors
     /// The socket cannot be used.
     pub fn new(binary: impl Into<PathBuf>, endpoint: &Endpoint) -> Result<Self, EndpointError> {
+        Self::below(binary, endpoint, std::env::var_os("TMUX_TMPDIR").as_deref())
+    }
+
+    /// The same with a value of `TMUX_TMPDIR` in place of the environment's.
+    ///
+    /// # Errors
+    /// The socket cannot be used.
+    pub fn below(
+        binary: impl Into<PathBuf>,
+        endpoint: &Endpoint,
+        tmux_tmpdir: Option<&OsStr>,
+    ) -> Result<Self, EndpointError> {
         let uid = rustix::process::getuid().as_raw();
-        let socket = endpoint.resolve(std::env::var_os("TMUX_TMPDIR").as_deref(), uid)?;
+        let socket = endpoint.resolve(tmux_tmpdir, uid)?;
         Ok(Self {
             binary: binary.into(),
             socket,

@@ -173,7 +173,9 @@ impl Tmux {
         let mut lines = heard.stdout.lines();
         let server = lines.next().and_then(began).map(|(pid, _)| pid);
         match (heard.class, server, lines.next()) {
-            (ReplyClass::ClaimsPresent, Some(server_pid), Some(line)) if ended(line, server_pid) => {
+            (ReplyClass::ClaimsPresent, Some(server_pid), Some(line))
+                if ended(line, server_pid) && lines.next().is_none() =>
+            {
                 HasSession::Present { server_pid }
             }
             // The begin marker came, so this server said it, and in the same command list.

@@ -106,3 +106,16 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()
 }
+
+/// An executable shell script. Another process writes it: a descriptor that is open for writing here could be
+/// inherited by a child of another test at that moment, and the script could then not be executed.
+pub(crate) fn script(lab: &Lab, called: &str, body: &str) -> PathBuf {
+    let path = lab.path(called);
+    let written = Command::new("/bin/sh")
+        .args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$2\" > \"$1\" && chmod 755 \"$1\"", "sh"])
+        .arg(&path)
+        .arg(body)
+        .status();
+    assert!(written.unwrap().success());
+    path
+}

@@ -85,8 +85,20 @@ faults! {
     prints_100_megabytes: Failed, "head -c 100000000 /dev/zero; exit 0";
     dies_by_a_signal: Failed, "kill -9 $$";
     hangs: TimedOut, "exec sleep 600";
-    hangs_with_its_output_open: TimedOut, "sleep 600 & exec sleep 600";
     ignores_its_input: Failed, "exec <&-; exit 1";
+}
+
+#[test]
+fn hangs_with_its_output_open() {
+    let lab = lab_with_a_session();
+    let pids = lab.path("pids");
+    let body = format!("sleep 600 & echo $! >> {}; exec sleep 600", pids.display());
+    says_nothing(&lab, &faulty(&lab, &body).with_deadlines(SHORT, SHORT), ReplyClass::TimedOut);
+    let pids = std::fs::read_to_string(pids).unwrap();
+    assert!(pids.lines().count() > 3);
+    for pid in pids.lines().filter_map(|pid| rustix::process::Pid::from_raw(pid.parse().ok()?)) {
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
 }
 
 #[test]

@@ -75,6 +75,8 @@ impl<'a, 'd> Tend<'a, 'd> {
 
     /// Writes down a program that was not started.
     pub(super) fn not_started(&mut self, why: String) -> End {
+        self.terminal.give_to(rustix::process::getpgrp());
+        self.terminal.say_line(&super::words::clean(&why));
         self.take_signals();
         self.record(End::SpawnError(why));
         self.until_nothing_is_left()

@@ -3,4 +3,6 @@
 
 mod support;
 
+mod jobs;
+mod leftovers;
 mod start;

@@ -42,6 +42,15 @@ pub(crate) fn fixture(file: &str) -> String {
     format!("{}/fixtures/agents/{file}", env!("CARGO_MANIFEST_DIR"))
 }
 
+/// The interpreter itself: a shim in front of it would change the environment and be a process of its own.
+pub(crate) fn python() -> &'static str {
+    static PYTHON: std::sync::OnceLock<String> = std::sync::OnceLock::new();
+    PYTHON.get_or_init(|| {
+        let out = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
+        String::from_utf8(out.stdout).unwrap().trim().to_owned()
+    })
+}
+
 /// Words of a command line.
 pub(crate) fn words(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
@@ -92,23 +101,17 @@ impl Mux {
         String::from_utf8(out.stdout).unwrap().trim_end_matches('\n').to_owned()
     }
 
-    /// Launches an attempt in a session of its own, named as its token begins.
+    /// Launches an attempt in a session of its own, named as its launch file says.
+    #[track_caller]
     pub(crate) fn launch(&self, attempt: &Attempt) {
-        let session = attempt.session();
-        self.tmux(&[
-            OsStr::new("new-session"),
-            OsStr::new("-d"),
-            OsStr::new("-s"),
-            OsStr::new(&session),
-            OsStr::new("-x"),
-            OsStr::new("100"),
-            OsStr::new("-y"),
-            OsStr::new("30"),
-            OsStr::new("--"),
-            OsStr::new(KEEP),
-            OsStr::new("keep"),
-            attempt.dir.as_os_str(),
-        ]);
+        assert!(self.try_launch(attempt, &attempt.session()));
+    }
+
+    /// Launches an attempt in a session of that name. Whether tmux took it.
+    pub(crate) fn try_launch(&self, attempt: &Attempt, session: &str) -> bool {
+        let before = ["new-session", "-d", "-s", session, "-x", "100", "-y", "30", "--", KEEP, "keep"];
+        let args = before.iter().map(OsStr::new).chain([attempt.dir.as_os_str()]);
+        self.try_tmux(args).status.success()
     }
 
     /// Sends keys to the window of an attempt.
@@ -145,7 +148,11 @@ impl Mux {
     }
 
     pub(crate) fn has(&self, attempt: &Attempt) -> bool {
-        self.try_tmux(["has-session", "-t", &format!("={}", attempt.session())]).status.success()
+        self.has_session(&attempt.session())
+    }
+
+    pub(crate) fn has_session(&self, name: &str) -> bool {
+        self.try_tmux(["has-session", "-t", &format!("={name}")]).status.success()
     }
 
     /// Kills the server without giving it a chance.
@@ -226,7 +233,6 @@ impl Spec {
         Self::new(&["sh", "-c", script])
     }
 
-    /// A shell script that does not run before the test has seen its start: it waits for a line.
     pub(crate) fn park(mut self) -> Self {
         self.park = true;
         self
@@ -465,7 +471,7 @@ impl Signals {
         let path = mux.home().join(format!("signals-{}", random_hex(4)));
         let script = fixture("recorder.py");
         let log = path.to_str().unwrap().to_owned();
-        let argv: Vec<&str> = [&["python3", &script, &log], survives].concat();
+        let argv: Vec<&str> = [&[python(), &script, &log], survives].concat();
         let spec = Spec::new(&argv);
         (Self { path }, spec)
     }

@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 /// hang-up and a request to end are as good.
 pub(super) fn park(terminal: &mut Terminal, signals: &mut Signals, text: &str) {
     terminal.take_back();
-    terminal.say(&format!("[{text} · press Enter to close]"));
+    terminal.say(&format!("\r\n[{text} · press Enter to close]"));
     loop {
         let Some(typed) = terminal.watched() else { return };
         let mut polled = [

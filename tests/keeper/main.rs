@@ -3,6 +3,10 @@
 
 mod support;
 
+mod engine;
+mod hangup;
 mod jobs;
 mod leftovers;
+mod output;
+mod park;
 mod start;

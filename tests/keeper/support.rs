@@ -122,7 +122,7 @@ impl Mux {
 
     /// What the window of an attempt shows; `None` once it is gone.
     pub(crate) fn screen(&self, attempt: &Attempt) -> Option<String> {
-        let out = self.try_tmux(["capture-pane", "-p", "-t", &format!("={}:", attempt.session())]);
+        let out = self.try_tmux(["capture-pane", "-p", "-J", "-t", &format!("={}:", attempt.session())]);
         out.status.success().then(|| String::from_utf8_lossy(&out.stdout).into_owned())
     }
 

@@ -39,11 +39,19 @@ pub(crate) fn need_tmux(consent: Consent) -> Result<(), Failure> {
     }
     let commands = install_commands("tmux")?;
     let spelled = commands.iter().map(typed).collect::<Vec<_>>().join(" && ");
-    println!("tmux is not installed. This installs it:\n    {spelled}");
-    if consent == Consent::AskAPerson && !ask("Install it now?")? {
-        return Err(Failure::usage(format!("tmux is needed; install it with:\n    {spelled}")));
+    if consent == Consent::AskAPerson {
+        if !std::io::stdin().is_terminal() {
+            return Err(Failure::usage(format!(
+                "tmux is not installed, and nobody is here to be asked; install it with\n    {spelled}\nor give --yes"
+            )));
+        }
+        println!("tmux is not installed. This installs it:\n    {spelled}");
+        if !ask("Install it now?")? {
+            return Err(Failure::usage("tmux is needed, and was not installed"));
+        }
     }
     for command in &commands {
+        println!("$ {}", typed(command));
         let status = Command::new(&command[0]).args(&command[1..]).status();
         match status {
             Ok(status) if status.success() => {}
@@ -85,11 +93,8 @@ fn install_commands(package: &str) -> Result<Vec<Vec<String>>, Failure> {
     Ok(commands)
 }
 
-/// Asks a person. Without a terminal the answer is no.
+/// Asks a person on the terminal.
 fn ask(question: &str) -> Result<bool, Failure> {
-    if !std::io::stdin().is_terminal() {
-        return Ok(false);
-    }
     print!("{question} [y/N] ");
     let mut answer = String::new();
     let read = std::io::stdout().flush().and_then(|()| std::io::stdin().read_line(&mut answer));

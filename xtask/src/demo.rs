@@ -24,6 +24,7 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
 
     house.say("A longer one, in the background.");
     house.loopmux(&["run", "--detach", "--name", "long", "--", "sleep", "600"], 0)?;
+    house.until_running("long")?;
     house.loopmux(&["list"], 0)?;
     house.loopmux(&["status", "long"], 0)?;
 
@@ -35,6 +36,7 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
 
     house.say("One more, that is stopped: success is reported when nothing of it runs any more.");
     house.loopmux(&["run", "--detach", "--name", "other", "--", "sleep", "600"], 0)?;
+    house.until_running("other")?;
     house.loopmux(&["stop", "other"], 0)?;
     house.loopmux(&["list"], 0)?;
     println!("\nThe demonstration is over; its server and its state directory are removed.");
@@ -126,15 +128,30 @@ impl House {
 
     /// The id of the mux session that a run's latest attempt was given.
     fn session_of(&self, run: &str) -> Result<String, Failure> {
+        let json = self.status(run)?;
+        let session = json.list("data.attempts").last().and_then(|attempt| attempt.text("mux.session_id"));
+        session
+            .map(str::to_owned)
+            .ok_or_else(|| Failure::new(format!("no session in `status --json`: {json:?}")))
+    }
+
+    /// A detached run comes back before its window is there; what is shown next should not depend on that.
+    fn until_running(&self, run: &str) -> Result<(), Failure> {
+        let start = Instant::now();
+        while self.status(run)?.text("data.run.status") != Some("running") {
+            if start.elapsed() > HANG {
+                return Err(Failure::new(format!("run {run} does not start")));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    fn status(&self, run: &str) -> Result<Json, Failure> {
         let output = self.command(&self.bin).args(["status", run, "--json"]).output();
         let output = output.map_err(|e| Failure::new(format!("cannot execute loopmux: {e}")))?;
         let text = String::from_utf8_lossy(&output.stdout);
-        let json = Json::parse(&text).map_err(|e| Failure::new(format!("status --json: {e}")))?;
-        let attempts = json.list("data.attempts");
-        let session = attempts.last().and_then(|attempt| attempt.text("mux.session_id"));
-        session
-            .map(str::to_owned)
-            .ok_or_else(|| Failure::new(format!("no session in `status --json`: {text}")))
+        Json::parse(&text).map_err(|e| Failure::new(format!("status --json: {e}: {text}")))
     }
 
     fn tmux(&self, words: &[&str]) -> Result<(), Failure> {
@@ -146,7 +163,13 @@ impl House {
 
 impl Drop for House {
     fn drop(&mut self) {
-        // The server at that socket was started by this demonstration and by nobody else.
+        // Something is left only where a step failed. The server at that socket was started by this
+        // demonstration and by nobody else.
+        for run in ["greeting", "long", "other"] {
+            let mut stop = self.command(&self.bin);
+            stop.args(["stop", "--force", run]).stdout(Stdio::null()).stderr(Stdio::null());
+            let _ = bounded(&mut stop);
+        }
         let mut end = self.command(Path::new("tmux"));
         end.arg("-S").arg(self.socket()).arg("kill-server").stdout(Stdio::null()).stderr(Stdio::null());
         let _ = end.status();

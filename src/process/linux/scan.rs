@@ -13,12 +13,14 @@ const ENVIRONMENT_LIMIT: u64 = 16 << 20;
 /// How often the tree of descendants is walked at most, for processes that fork while it is walked.
 const PASSES: usize = 16;
 
-/// Who has a descriptor of the file of that device and inode (as `stat` gives them).
+/// Who holds the exclusive lock on the file of that device and inode (as `stat` gives them): whoever has a
+/// descriptor that the lock belongs to, be it the one that took it or an inherited one. Whoever merely has the
+/// file open, to probe it or to wait for it, is no holder.
 ///
 /// The file behind a descriptor is asked for nothing that a dead file system could answer late. A descriptor that
 /// is on its way through a socket belongs to nobody, and is not found.
 pub fn holders(dev: u64, ino: u64) -> Scan {
-    every(|pid, _| has_descriptor(pid, dev, ino))
+    every(|pid, _| holds_lock(pid, dev, ino))
 }
 
 /// Who was started with `LOOPMUX_TOKEN=<token>` in its environment.
@@ -133,7 +135,7 @@ fn every(question: impl Fn(u32, &Stat) -> Look<bool>) -> Scan {
     scan
 }
 
-fn has_descriptor(pid: u32, dev: u64, ino: u64) -> Look<bool> {
+fn holds_lock(pid: u32, dev: u64, ino: u64) -> Look<bool> {
     let descriptors = match procfs::numbers(pid, "fd") {
         Look::Seen(descriptors) => descriptors,
         Look::Ended => return Look::Ended,
@@ -141,8 +143,15 @@ fn has_descriptor(pid: u32, dev: u64, ino: u64) -> Look<bool> {
     };
     for fd in descriptors {
         match is_file(pid, fd, dev, ino) {
-            Look::Seen(false) | Look::Ended => {}
-            other => return other,
+            Look::Seen(true) => {}
+            Look::Seen(false) | Look::Ended => continue,
+            Look::Refused(why) => return Look::Refused(why),
+        }
+        // The kernel lists the locks of an open file with each descriptor of it (since Linux 3.8).
+        match procfs::read(pid, &format!("fdinfo/{fd}"), 4096) {
+            Look::Seen(info) if has_exclusive_lock(&info) => return Look::Seen(true),
+            Look::Seen(_) | Look::Ended => {}
+            Look::Refused(why) => return Look::Refused(why),
         }
     }
     Look::Seen(false)
@@ -176,6 +185,13 @@ fn is_file(pid: u32, fd: u32, dev: u64, ino: u64) -> Look<bool> {
         Err(rustix::io::Errno::NOENT) => Look::Ended,
         Err(e) => procfs::failed(pid, &path, &e.into()),
     }
+}
+
+fn has_exclusive_lock(info: &[u8]) -> bool {
+    String::from_utf8_lossy(info).lines().filter_map(|l| l.strip_prefix("lock:")).any(|lock| {
+        let words: Vec<&str> = lock.split_ascii_whitespace().collect();
+        words.contains(&"FLOCK") && words.contains(&"WRITE")
+    })
 }
 
 fn inode_of(info: &[u8]) -> Option<u64> {
@@ -355,11 +371,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = std::fs::File::create(dir.path().join("lease")).unwrap();
         let meta = file.metadata().unwrap();
+        let probe = std::fs::File::open(dir.path().join("lease")).unwrap();
+        let opener = Ended(Command::new("sleep").arg("600").stdin(probe).spawn().unwrap());
+        file.try_lock().unwrap();
         let holder =
             Ended(Command::new("sleep").arg("600").stdout(file.try_clone().unwrap()).spawn().unwrap());
         std::fs::remove_file(dir.path().join("lease")).unwrap();
         let scan = holders(meta.dev(), meta.ino());
         assert!(has(&scan, holder.0.id()) && has(&scan, std::process::id()), "{scan:?}");
+        assert!(!has(&scan, opener.0.id()), "to have it open is not to hold it: {scan:?}");
         assert!(!has(&holders(meta.dev() + 1, meta.ino()), holder.0.id()), "another device");
         drop(file);
         assert!(!has(&holders(meta.dev(), meta.ino()), std::process::id()));

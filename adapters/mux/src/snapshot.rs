@@ -25,7 +25,8 @@ pub enum TagScope {
 /// The answer to one look.
 #[derive(Clone, Debug)]
 pub enum Snapshot {
-    /// One server instance answered, completely: its end marker came, from the same process.
+    /// One server instance answered, completely: its end marker came, from the same process. It holds for that
+    /// instant: a request that nobody acknowledged can still be carried out.
     Answered(Answered),
     /// The question reached nobody who serves it. Not a proof of anything's end.
     NotServed(Trouble),

@@ -20,6 +20,10 @@ impl Tmux {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let buffer = format!("loopmux-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let pane = owned.pane().as_str();
+        if bytes.is_empty() {
+            // tmux makes no buffer of nothing; whether the pane could take text is still asked.
+            return self.deliver(Verb::PasteBuffer, owned, Script::new(), Script::new(), None);
+        }
         // Bracketed if the program asked for it, line feeds as they are, and the buffer is gone afterwards.
         let paste = Script::new().then(Verb::PasteBuffer, ["-p", "-r", "-d", "-b", &buffer, "-t", pane]);
         let load = Script::new().then(Verb::LoadBuffer, ["-b", &buffer, "-"]);

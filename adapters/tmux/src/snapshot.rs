@@ -136,7 +136,8 @@ impl Tmux {
         }
     }
 
-    /// Listing panes fails on a server without sessions, and drops the end marker. Listing sessions does not.
+    /// Listing panes fails on a server without sessions, and drops the end marker. Listing sessions does not. A
+    /// server that still reads its configuration has none either, and may have a request for one in its queue.
     fn look_for_no_session(&self, first: &Heard) -> Snapshot {
         let script = begin().and(Script::new().then(Verb::ListSessions, ["-F", "#{session_id}"])).and(end());
         match self.ask(Verb::ListSessions, &self.client(&script)) {

@@ -105,3 +105,64 @@ pub(crate) fn is_id(sign: char, text: &str) -> bool {
     text.strip_prefix(sign)
         .is_some_and(|n| !n.is_empty() && n.len() <= 20 && n.bytes().all(|b| b.is_ascii_digit()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopmux_mux::{Answered, PaneId, PaneRow, SessionId, WindowId};
+
+    fn tags() -> Tags {
+        let (token, key) = ("0123456789abcdef0123456789abcdef".to_owned(), "0123456789abcdef".to_owned());
+        Tags { token, project: key.clone(), run: "ctl".to_owned(), state: key }
+    }
+
+    fn owned(at: TagScope) -> Owned {
+        let row = PaneRow {
+            session: SessionId::from_backend("$1"),
+            window: WindowId::from_backend("@2"),
+            pane: PaneId::from_backend("%3"),
+            pane_pid: None,
+            dead: false,
+            attached: 0,
+            session_tags: Some(tags()),
+            window_tags: Some(tags()),
+            pane_tags: Some(tags()),
+            session_name: "one".to_owned(),
+            window_name: "w".to_owned(),
+        };
+        let seen = Answered { server_pid: 42, version: "3.3a".to_owned(), panes: vec![row] };
+        seen.owned(&tags(), at).remove(0)
+    }
+
+    #[test]
+    fn a_condition_compares_server_object_token_and_seal() {
+        let token = tags().token;
+        for (at, key, id, own) in [
+            (TagScope::Session, 's', "session_id", "$1"),
+            (TagScope::Window, 'w', "window_id", "@2"),
+            (TagScope::Pane, 'p', "pane_id", "%3"),
+        ] {
+            let expected = [
+                "#{==:#{pid},42}".to_owned(),
+                format!("#{{==:#{{{id}}},{own}}}"),
+                format!("#{{==:#{{@loopmux_{key}_token}},{token}}}"),
+                format!("#{{==:#{{@loopmux_{key}_seal}},{own}:{token}}}"),
+            ];
+            assert_eq!(condition(&owned(at)), expected);
+        }
+    }
+
+    #[test]
+    fn values_without_their_seal_are_no_tags() {
+        let tags = tags();
+        let seal = format!("$1:{}", tags.token);
+        let good = [&*tags.token, &tags.project, &tags.run, &tags.state, &seal];
+        assert_eq!(read(&good, "$1").as_ref(), Some(&tags));
+        assert_eq!(read(&good, "$2"), None);
+        assert_eq!(read(&["", "", "", "", ""], "$1"), None);
+        assert_eq!(read(&[&tags.token, &tags.project, &tags.run, &tags.state, ""], "$1"), None);
+        let other = "f".repeat(32);
+        assert_eq!(read(&[&other, &tags.project, &tags.run, &tags.state, &seal], "$1"), None);
+        assert_eq!(read(&[&tags.token, "zz", &tags.run, &tags.state, &seal], "$1"), None);
+    }
+}

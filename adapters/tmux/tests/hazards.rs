@@ -12,8 +12,12 @@ fn live(lab: &Lab) {
     let first = tmux.create(&session(lab, "one", 1, &["sleep", "600"])).unwrap();
     assert!(first.tagged, "the first window is not tagged");
 
-    let mut spec =
-        session(lab, "unused", 2, &["/bin/sh", "-c", "printf '\\033krenamed\\033\\\\'; echo ran; read x"]);
+    let mut spec = session(
+        lab,
+        "unused",
+        2,
+        &["/bin/sh", "-c", "printf '\\033krenamed\\033\\\\'; echo ran; read x; exit 3"],
+    );
     spec.placement = Placement::InSession(lab.answered().owned(&tags(1), TagScope::Session).remove(0));
     let second = tmux.create(&spec).unwrap();
     assert!(second.tagged, "the second window is not tagged");
@@ -94,6 +98,26 @@ configs! {
     a_hook_that_renames: "set-hook -g after-new-window 'rename-window hooked'\n\
                           set-hook -g window-linked 'display-message x'";
     every_command_is_an_alias: &ALIASES.map(|c| format!("set -sa command-alias '{c}=kill-server'\n")).concat();
+}
+
+#[test]
+fn protective_settings_are_the_windows_own() {
+    let on = ["remain-on-exit", "automatic-rename", "allow-rename", "synchronize-panes"];
+    let set = |how: &str| on.map(|option| format!("set -w{how} {option} on")).join(" ; ");
+    let lab = Lab::with_config(&format!(
+        "{}\nset -g destroy-unattached on\nset-hook -g after-new-session '{1}'\nset-hook -g after-new-window '{1}'",
+        set("g"),
+        set("")
+    ));
+    let made = lab.tmux.create(&session(&lab, "one", 1, &["sleep", "600"])).unwrap();
+    let own = |flags: &[&str], id: &str, option: &str| {
+        let out = lab.by_hand(&[&["show-options"], flags, &["-qv", "-t", id, option]].concat());
+        String::from_utf8(out.stdout).unwrap()
+    };
+    for option in on {
+        assert_eq!(own(&["-w"], made.window.as_str(), option), "off\n", "{option}");
+    }
+    assert_eq!(own(&[], made.session.as_str(), "destroy-unattached"), "off\n");
 }
 
 /// Full names that a person's alias can take over.

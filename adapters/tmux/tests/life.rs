@@ -104,3 +104,82 @@ fn a_pane_is_piped_to_a_sink_with_an_odd_path_and_unpiped() {
     let text = lab.tmux.capture(&made.pane).unwrap();
     assert!(text.contains("said"), "{text}");
 }
+
+#[test]
+fn a_program_that_ends_at_once_is_still_tagged_and_read_back() {
+    let lab = Lab::new();
+    lab.tmux.create(&session(&lab, "stays", 1, &["sleep", "600"])).unwrap();
+    for n in 2..60 {
+        let made = lab.tmux.create(&session(&lab, "short", n, &["/bin/true", "x"])).unwrap();
+        assert!(made.tagged, "{n}");
+        until("its end", || (!lab.answered().has_session(&made.session)).then_some(()));
+    }
+}
+
+#[test]
+fn one_server_comes_of_many_first_creates() {
+    let lab = Lab::new();
+    let made: Vec<_> = std::thread::scope(|scope| {
+        let create = |n: u32| {
+            let lab = &lab;
+            scope.spawn(move || {
+                lab.tmux.create(&session(lab, &format!("s{n}"), n, &["sleep", "600"])).unwrap()
+            })
+        };
+        (1..9).map(create).collect::<Vec<_>>().into_iter().map(|t| t.join().unwrap()).collect()
+    });
+    let seen = lab.answered();
+    assert_eq!(seen.panes.len(), made.len());
+    assert!(made.iter().all(|m| m.tagged && m.server_pid == seen.server_pid));
+}
+
+#[test]
+fn no_answer_lacks_what_is_there_while_others_come_and_go() {
+    let lab = Lab::new();
+    let stays = lab.tmux.create(&session(&lab, "stays", 1, &["sleep", "600"])).unwrap();
+    std::thread::scope(|scope| {
+        let coming_and_going = scope.spawn(|| {
+            for n in 2..40 {
+                lab.tmux.create(&session(&lab, "goes", n, &["sleep", "600"])).unwrap();
+                let owned = lab.answered().owned(&tags(n), TagScope::Session).remove(0);
+                assert_eq!(lab.tmux.kill(&owned, KillScope::Session), KillReply::Done);
+            }
+        });
+        while !coming_and_going.is_finished() {
+            assert!(lab.answered().pane(&stays.pane).is_some());
+        }
+    });
+}
+
+#[test]
+fn an_id_that_is_none_of_tmux_is_refused_unasked() {
+    let row = |session: &str, window: &str, pane: &str| PaneRow {
+        session: SessionId::from_backend(session),
+        window: WindowId::from_backend(window),
+        pane: PaneId::from_backend(pane),
+        pane_pid: None,
+        dead: false,
+        attached: 0,
+        session_tags: Some(tags(1)),
+        window_tags: Some(tags(1)),
+        pane_tags: Some(tags(1)),
+        session_name: "one".into(),
+        window_name: "w".into(),
+    };
+    // A program that is not there: had it been asked, nobody could tell what came of it.
+    let tmux =
+        loopmux_tmux::Tmux::new("/no/such/tmux", &loopmux_tmux::Endpoint::Path("/no/s".into())).unwrap();
+    for (session, window, pane) in
+        [("one", "@1", "%1"), ("$1", "@1}", "%1"), ("$1", "@1", "%1 ; kill-server")]
+    {
+        let seen =
+            Answered { server_pid: 1, version: "3.3a".into(), panes: vec![row(session, window, pane)] };
+        let owned = seen.owned(&tags(1), TagScope::Session).remove(0);
+        assert!(matches!(tmux.kill(&owned, KillScope::Session), KillReply::Refused(_)));
+        let owned = seen.owned(&tags(1), TagScope::Pane).remove(0);
+        assert!(matches!(tmux.submit(&owned), Delivery::NotDelivered(_)));
+    }
+    let seen = Answered { server_pid: 1, version: "3.3a".into(), panes: vec![row("$1", "@1", "%1")] };
+    let owned = seen.owned(&tags(1), TagScope::Session).remove(0);
+    assert!(matches!(tmux.kill(&owned, KillScope::Session), KillReply::Unknown(_)));
+}

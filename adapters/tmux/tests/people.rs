@@ -106,15 +106,19 @@ fn enter_is_for_one_pane_though_all_are_synchronized() {
             "--",
             "/bin/sh",
             "-c",
-            "read x; sleep 600",
+            "read x; echo heard; sleep 600",
         ],
     );
     let split = PaneId::from_backend(split);
     let owned = lab.answered().owned(&tags(1), TagScope::Pane).remove(0);
     assert_eq!(lab.tmux.submit(&owned), Delivery::Delivered);
     until("the program's answer", || lab.tmux.capture(&made.pane).ok().filter(|text| text.contains("got")));
-    // The key and the answer came to this server one after the other; the neighbour would have had it by now.
-    assert_eq!(lab.tmux.capture(&split).unwrap().trim(), "");
+    // The neighbour has read nothing until it is given a line of its own.
+    lab.by_hand(&["set-option", "-w", "-t", made.window.as_str(), "synchronize-panes", "off"]);
+    text(&lab, &["send-keys", "-t", split.as_str(), "own", "Enter"]);
+    let heard =
+        until("the neighbour", || lab.tmux.capture(&split).ok().filter(|text| text.contains("heard")));
+    assert!(heard.trim_start().starts_with("own"), "{heard:?}");
 }
 
 #[test]

@@ -185,6 +185,8 @@ pub fn pasted_bytes_arrive_exactly(on: &dyn Harness) {
         assert!(got == expected, "{} bytes of {}", got.len(), expected.len());
     }
     assert_eq!(on.recorded(other.pane()), b"");
+    assert_eq!(on.backend().paste(&pane, b""), Delivery::Delivered);
+    assert!(on.recorded(pane.pane()) == expected);
 }
 
 /// A dead pane, a pane that is gone, another server's: nothing is delivered, and the server lives.

@@ -64,7 +64,7 @@ fn close_on_exec() {
     }
     // SAFETY: as above. A number without a descriptor gives an error that is ignored.
     let most = unsafe { libc::sysconf(libc::_SC_OPEN_MAX) };
-    let most = if most < 0 { 65_536 } else { most.min(1 << 20) };
+    let most = if most < 0 { 1 << 16 } else { most.min(1 << 16) };
     for fd in 3..most {
         let Ok(fd) = libc::c_int::try_from(fd) else { return };
         // SAFETY: as above.

@@ -1,6 +1,6 @@
 //! A world of its own for each test: state directory, home, project, runtime directory and a private tmux server.
 //! Everything that was started in it has ended when it is dropped, also on a panic.
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub)]
 
 use loopmux::process::{self, Handle, Opened, Signal};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long anything may take before the test is taken to hang: ten times what it takes on a busy machine.
-pub const HANG: Duration = Duration::from_secs(60);
+pub const HANG: Duration = Duration::from_secs(30);
 
 /// A world.
 pub struct World {

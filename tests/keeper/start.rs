@@ -326,10 +326,10 @@ fn a_directory_that_moves_while_its_keeper_takes_the_lease_is_left_alone() {
     let waits = || {
         let children = loopmux::process::children(mux.server().pid).found;
         let keeper = children.into_iter().find(|n| n.command.contains(attempt.dir.to_str().unwrap()))?;
-        let meta = lease.metadata().unwrap();
-        use std::os::unix::fs::MetadataExt;
-        let holds = loopmux::process::holders(meta.dev(), meta.ino());
-        holds.found.iter().any(|n| n.id == keeper.id).then_some(keeper)
+        let descriptors = std::fs::read_dir(format!("/proc/{}/fd", keeper.id.pid)).ok()?;
+        let path = attempt.dir.join(name::LEASE);
+        let open = descriptors.flatten().any(|d| std::fs::read_link(d.path()).is_ok_and(|to| to == path));
+        open.then_some(keeper)
     };
     let keeper = until("the keeper has the lease open", waits);
     let aside = mux.home().join("aside");

@@ -102,7 +102,7 @@ impl Tmux {
         let act = Script::new()
             .then(Verb::Pipe, args)
             .then(Verb::Display, ["-p", "-t", pane, "loopmux-pipe\t#{pid}\t#{pane_pipe}"]);
-        let condition = [is("pid", server_pid), is("pane_id", pane)];
+        let condition = [is("pid", server_pid)];
         let client = self.client(&choose(pane, &condition, act)).deadline(self.act);
         let heard = self.ask(Verb::Pipe, &client)?;
         let piped = format!("loopmux-pipe\t{server_pid}\t{}", u8::from(words.is_some()));

@@ -152,9 +152,9 @@ impl Harness for Hands {
 
     fn restart_with(&self, name: &str) {
         self.by_hand(&["kill-server"]);
-        // The socket stays behind; nobody listens there once the server is gone.
+        // Until nobody listens any more: a server that still ends would take the next request with it.
         common::until("the server's end", || {
-            (!self.0.by_hand(&["display-message", "-p", "x"]).status.success()).then_some(())
+            matches!(self.0.tmux.snapshot(Scope::Everything), Snapshot::NotServed(_)).then_some(())
         });
         self.session_by_hand(name);
     }

@@ -247,3 +247,42 @@ pub fn skew(backend: &str, client: &str, server: &str) -> Option<String> {
         _ => None,
     }
 }
+
+/// An option of a server that a person should know of, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hazard {
+    /// What is set, and what it does.
+    pub what: String,
+    /// Windows of ours are made so that it does nothing to them.
+    pub harmless_to_ours: bool,
+    /// What would undo it.
+    pub fix: String,
+}
+
+/// *Observation.* Options of the server behind a backend that could end or keep windows against anybody's will.
+///
+/// # Errors
+/// Why there is no answer.
+pub fn hazards(mux: &dyn Multiplexer) -> Result<Vec<Hazard>, Trouble> {
+    let failed = |said: String| Trouble {
+        class: ReplyClass::Failed,
+        tried: format!("asking {} for its options", mux.name()),
+        said,
+    };
+    let at = Endpoint::Path(mux.socket().to_owned());
+    let found = tmux(mux.binary(), &at).map_err(|e| failed(e.to_string()))?.hazards()?;
+    let worded = found.into_iter().map(|h| Hazard {
+        what: format!("{} is {}: {}", h.option, h.value, h.harm),
+        harmless_to_ours: h.harmless_to_ours,
+        fix: format!("tmux set-option -g {} off, and take it out of your tmux.conf", h.option),
+    });
+    Ok(worded.collect())
+}
+
+/// The selected backend on another socket, for a server that is to be thrown away.
+///
+/// # Errors
+/// [`Unusable`].
+pub fn elsewhere(mux: &dyn Multiplexer, socket: &Path) -> Result<Box<dyn Multiplexer>, Unusable> {
+    Ok(Box::new(tmux(mux.binary(), &Endpoint::Path(socket.to_owned()))?))
+}

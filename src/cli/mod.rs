@@ -13,6 +13,7 @@ pub mod refs;
 pub mod report;
 pub mod words;
 
+pub mod doctor;
 pub mod engine;
 pub mod list;
 mod log;
@@ -105,12 +106,12 @@ fn dispatch(ctx: &Context, command: &Command) -> Outcome {
         Command::Logs(args) => logs::execute(ctx, args),
         Command::Attach(args) => attach::execute(ctx, args),
         Command::Mux(args) => mux::execute(ctx, args),
+        Command::Doctor(args) => doctor::execute(ctx, args),
         Command::Completions(args) => manual::completions(ctx, args),
         Command::Man(args) => manual::man(ctx, args),
         Command::Schema(args) => schema::execute(ctx, args),
         Command::Wait(args) => wait::execute(ctx, args),
         Command::Stop(args) => stop::execute(ctx, args),
         Command::Engine(args) => engine::execute(ctx, args),
-        _ => Err(CliError::new(ErrorCode::Internal, "this command is not there yet")),
     }
 }

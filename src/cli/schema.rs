@@ -3,7 +3,7 @@
 use super::args::SchemaArgs;
 use super::error::{CliError, ErrorCode, ErrorReport, Outcome};
 use super::output::{Envelope, SCHEMA};
-use super::{Context, attach, list, logs, mux, report, status, stop};
+use super::{Context, attach, doctor, list, logs, mux, report, status, stop};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde_json::{Map, Value, json};
 
@@ -14,6 +14,7 @@ pub fn all() -> Vec<(&'static str, Schema)> {
     }
     vec![
         ("attach", of::<attach::AttachReport>()),
+        ("doctor", of::<doctor::DoctorReport>()),
         ("list", of::<list::ListReport>()),
         ("logs", of::<logs::LogsReport>()),
         ("logs-follow", of::<logs::LogsEvent>()),

@@ -10,6 +10,7 @@
 //! | `argv` | how a command is written |
 //! | [`classify()`] | what kind of reply came |
 //! | [`version`] | the floor, and what differs |
+//! | [`Tmux::hazards`] | options of a person's server that could end or keep windows |
 //! | `snapshot`, `create`, `kill`, `input`, `attach` | the methods of the seam |
 
 #![cfg(unix)]
@@ -19,6 +20,7 @@ mod attach;
 mod classify;
 mod create;
 mod endpoint;
+mod hazards;
 mod input;
 mod kill;
 mod snapshot;
@@ -27,6 +29,7 @@ pub mod version;
 
 pub use classify::{Said, classify};
 pub use endpoint::{Endpoint, EndpointError, LONGEST};
+pub use hazards::Hazard;
 
 use argv::{Script, Verb};
 use endpoint::Socket;

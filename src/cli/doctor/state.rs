@@ -1,0 +1,244 @@
+//! What is needed of the machine and of the state directory's file system.
+
+use super::super::Context;
+use super::{Doctor, Found};
+use crate::process::{self, Handle, Opened, Signal};
+use crate::run::dir::{Dir, WriteError, random_hex};
+use crate::run::files::{ControlFile, SCHEMA};
+use crate::run::write::check_locks;
+use crate::run::{fskind, locks};
+use crate::verdict::Lease;
+use crate::wake::{self, Inbox};
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ON_DISK: [&str; 4] = ["file-system", "locks", "inherited", "writing"];
+
+/// How long a poke may take to arrive.
+const POKE: Duration = Duration::from_secs(5);
+
+/// Checks the configuration, the machine and the state directory. Gives a directory to try things in, on the
+/// state directory's file system; it is gone when it is dropped.
+pub(super) fn check(ctx: &Context, doctor: &mut Doctor) -> Option<tempfile::TempDir> {
+    let began = Instant::now();
+    let found = match ctx.settings() {
+        Ok(_) => Found::pass("the files and variables that configure loopmux can be used"),
+        Err(e) => Found::fail(e.to_string(), "correct that place"),
+    };
+    doctor.note("configuration", found, began);
+    doctor.check("processes", processes);
+    doctor.check("wake-ups", wake_ups);
+    let began = Instant::now();
+    let dir = match ctx.state_dir() {
+        Ok(dir) => dir,
+        Err(e) => {
+            doctor.note("state", Found::fail(e.to_string(), "set LOOPMUX_STATE_DIR"), began);
+            doctor.skip(&ON_DISK, "there is no state directory");
+            return None;
+        }
+    };
+    match scratch(&dir.value) {
+        Ok((scratch, found)) => {
+            doctor.note("state", found, began);
+            let path = scratch.path().to_owned();
+            for (name, check) in ON_DISK.into_iter().zip([file_system, exclusion, inheritance, writing]) {
+                let path = path.clone();
+                doctor.check(name, move || match Dir::open(&path) {
+                    Ok(dir) => check(&dir),
+                    Err(e) => failed("open", &path, &e),
+                });
+            }
+            Some(scratch)
+        }
+        Err(found) => {
+            doctor.note("state", found, began);
+            doctor.skip(&ON_DISK, "the state directory cannot be used");
+            None
+        }
+    }
+}
+
+fn failed(what: &str, path: &Path, e: &io::Error) -> Found {
+    Found::fail(
+        format!("cannot {what} {}: {e}", path.display()),
+        "set LOOPMUX_STATE_DIR to a directory of your own on a local file system",
+    )
+}
+
+/// The state directory must be this user's and writable; where it is not there yet, the nearest directory above.
+fn scratch(state: &Path) -> Result<(tempfile::TempDir, Found), Found> {
+    let (base, meta) = nearest(state).map_err(|(path, e)| failed("look at", &path, &e))?;
+    let there = base == state;
+    let me = rustix::process::geteuid().as_raw();
+    if there && !meta.is_dir() {
+        return Err(failed("use", state, &io::Error::from(io::ErrorKind::NotADirectory)));
+    }
+    if there && meta.uid() != me {
+        return Err(Found::fail(
+            format!("{} belongs to user {}, and you are user {me}", state.display(), meta.uid()),
+            "set LOOPMUX_STATE_DIR to a directory of your own",
+        ));
+    }
+    if there && meta.mode() & 0o077 != 0 {
+        return Err(Found::fail(
+            format!("{} is open to other users (mode {:o})", state.display(), meta.mode() & 0o777),
+            format!("chmod 700 {}", super::page::quoted(&state.to_string_lossy())),
+        ));
+    }
+    let scratch = tempfile::Builder::new()
+        .prefix(".doctor-")
+        .tempdir_in(&base)
+        .map_err(|e| failed("make a directory in", &base, &e))?;
+    let what = if there {
+        format!("{} is yours and writable", state.display())
+    } else {
+        format!("{} is made by the first run; {} is writable", state.display(), base.display())
+    };
+    Ok((scratch, Found::pass(what)))
+}
+
+fn nearest(path: &Path) -> Result<(PathBuf, Metadata), (PathBuf, io::Error)> {
+    let mut last = (path.to_owned(), io::Error::from(io::ErrorKind::NotFound));
+    for dir in path.ancestors() {
+        match dir.metadata() {
+            Ok(meta) => return Ok((dir.to_owned(), meta)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => last = (dir.to_owned(), e),
+            Err(e) => return Err((dir.to_owned(), e)),
+        }
+    }
+    Err(last)
+}
+
+fn file_system(dir: &Dir) -> Found {
+    match fskind::network_kind(dir) {
+        Some(kind) => Found::fail(
+            format!("the state directory is on {kind}, whose locks do not reach every process"),
+            "set LOOPMUX_STATE_DIR to a directory on a local file system",
+        ),
+        None => Found::pass("the state directory is on no network file system"),
+    }
+}
+
+fn exclusion(dir: &Dir) -> Found {
+    match check_locks(dir) {
+        Ok(()) => Found::pass("a held lock excludes, and falls with its last descriptor"),
+        Err(e) => Found::fail(e.to_string(), "set LOOPMUX_STATE_DIR to a directory on a local file system"),
+    }
+}
+
+/// A child that is ended with the check.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // It is gone already where these fail.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn sleeper(stdin: Stdio) -> io::Result<Ended> {
+    let mut sleep = Command::new("sleep");
+    sleep.arg("60").stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
+    sleep.spawn().map(Ended)
+}
+
+/// The lease rests on this: a lock stays held while a child that got its descriptor lives, and no longer.
+fn inheritance(dir: &Dir) -> Found {
+    let name = "inherited.lock";
+    let tried = (|| -> io::Result<Result<(), &'static str>> {
+        dir.create_empty(name).map_err(io::Error::other)?;
+        let lock: File = dir.open_lock(name)?;
+        locks::take(&lock).map_err(io::Error::other)?;
+        let child = sleeper(Stdio::from(lock.try_clone()?))?;
+        drop(lock);
+        if locks::probe(dir, name) != Lease::Held {
+            return Ok(Err("a lock falls while a child that inherited it lives"));
+        }
+        let meta = dir.path().join(name).metadata()?;
+        let seen = process::holders(meta.dev(), meta.ino());
+        if !seen.found.iter().any(|note| note.id.pid == child.0.id()) {
+            return Ok(Err("the child that holds a lock is not found by its descriptors"));
+        }
+        drop(child);
+        match locks::probe(dir, name) {
+            Lease::Free => Ok(Ok(())),
+            _ => Ok(Err("a lock stays held after the child that inherited it has ended")),
+        }
+    })();
+    let fix = "set LOOPMUX_STATE_DIR to a directory on a local file system";
+    match tried {
+        Ok(Ok(())) => Found::pass("a child inherits a lock, is found by it, and frees it when it ends"),
+        Ok(Err(why)) => Found::fail(why, fix),
+        Err(e) => Found::fail(format!("cannot try a lock with a child: {e}"), fix),
+    }
+}
+
+fn writing(dir: &Dir) -> Found {
+    let name = "once.json";
+    let value = ControlFile { schema: SCHEMA, sessions: Vec::new() };
+    let fix = "set LOOPMUX_STATE_DIR to a directory on a local file system with room";
+    if let Err(e) = dir.write_once(name, &value) {
+        return Found::fail(e.to_string(), fix);
+    }
+    match dir.write_once(name, &value) {
+        Err(WriteError::Exists(_)) => {}
+        Err(e) => return Found::fail(e.to_string(), fix),
+        Ok(()) => return Found::fail("a file that must be written once was replaced", fix),
+    }
+    match dir.reserve("room", 4096) {
+        Ok(_) => Found::pass("files are written once, durably, and room can be reserved"),
+        Err(e) => Found::fail(e.to_string(), fix),
+    }
+}
+
+fn processes() -> Found {
+    let fix = "loopmux needs a readable /proc and pidfds (Linux 5.3 or newer)";
+    let child = match sleeper(Stdio::null()) {
+        Ok(child) => child,
+        Err(e) => return Found::fail(format!("cannot start sleep: {e}"), fix),
+    };
+    let id = match process::identify(child.0.id()) {
+        Ok(Some(id)) => id,
+        Ok(None) => return Found::fail("a child that runs is not in the kernel's list", fix),
+        Err(why) => return Found::fail(why, fix),
+    };
+    let handle = match Handle::open(&id) {
+        Opened::Handle(handle) => handle,
+        Opened::Gone => return Found::fail("a child that runs reads as gone", fix),
+        Opened::Unknown(why) => return Found::fail(why, fix),
+    };
+    if let Err(e) = handle.signal(Signal::Kill) {
+        return Found::fail(format!("cannot signal a child through its handle: {e}"), fix);
+    }
+    match wake::wait(&[handle.as_fd()], Some(POKE)) {
+        Ok(wake::Woke::By(_)) => Found::pass("processes are identified, signalled and waited for by handle"),
+        other => Found::fail(format!("the end of a child was not seen: {other:?}"), fix),
+    }
+}
+
+fn wake_ups() -> Found {
+    let fix =
+        "set XDG_RUNTIME_DIR to a short path of your own; without sockets everything waits up to a second";
+    let inbox = match Inbox::bind(&format!("d-{}", random_hex(6))) {
+        Ok(inbox) => inbox,
+        Err(e) => return Found::fail(format!("no socket can be made: {e}"), fix),
+    };
+    wake::poke(inbox.path());
+    match wake::wait(&[inbox.as_fd()], Some(POKE)) {
+        Ok(wake::Woke::By(_)) => {}
+        other => return Found::fail(format!("a poke did not arrive: {other:?}"), fix),
+    }
+    let flags = rustix::fs::inotify::CreateFlags::CLOEXEC;
+    let files = match rustix::fs::inotify::init(flags) {
+        Ok(_) => "and so do files".to_owned(),
+        // Whoever follows a log then looks once a second.
+        Err(e) => format!("files do not ({e}), so that logs -f looks once a second"),
+    };
+    Found::pass(format!("sockets wake a waiting process ({}), {files}", inbox.path().display()))
+}

@@ -181,3 +181,21 @@ fn every_command_and_every_option_is_in_the_contract() {
     }
     assert_eq!(missing, Vec::<String>::new(), "not in docs/cli.md");
 }
+
+#[test]
+fn the_schemas_are_the_ones_of_the_reports() {
+    let made = loopmux::cli::schema::all();
+    let mut expected: Vec<String> = made.iter().map(|(name, _)| format!("docs/schema/{name}.json")).collect();
+    expected.sort();
+    let kept = files(&["docs/schema"], "");
+    let names: Vec<_> = kept.iter().map(|s| s.path.clone()).collect();
+    assert_eq!(names, expected, "write them anew with `cargo xtask docs`");
+    for (name, schema) in made {
+        let kept = kept.iter().find(|s| s.path == format!("docs/schema/{name}.json")).unwrap();
+        let kept: serde_json::Value = serde_json::from_str(&kept.text).unwrap();
+        assert!(
+            kept == schema.to_value(),
+            "docs/schema/{name}.json is old: `cargo xtask docs` writes it anew"
+        );
+    }
+}

@@ -1,8 +1,9 @@
 //! `cargo xtask demo`: the main job, on a real command, in a private state directory and on a private server.
 
+use crate::build::loopmux;
 use crate::json::Json;
 use crate::setup::{Consent, need_tmux};
-use crate::shell::{cargo, typed};
+use crate::shell::typed;
 use crate::{Failure, switches};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -14,7 +15,7 @@ const HANG: Duration = Duration::from_secs(60);
 pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
     let [yes, release] = switches(words, ["--yes", "--release"])?;
     need_tmux(if yes { Consent::Given } else { Consent::AskAPerson })?;
-    let bin = build(release)?;
+    let bin = loopmux(release)?;
     let house = House::new(bin)?;
 
     house.say("A command runs in a window of tmux, and loopmux says how it ended.");
@@ -41,28 +42,6 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
     house.loopmux(&["list"], 0)?;
     println!("\nThe demonstration is over; its server and its state directory are removed.");
     Ok(())
-}
-
-/// Builds both programs and says where they are.
-fn build(release: bool) -> Result<PathBuf, Failure> {
-    let profile = if release { "release" } else { "dev" };
-    println!("building loopmux ({profile}) ...");
-    let output = cargo()
-        .args(["build", "--bins", "--locked", "--profile", profile])
-        .args(["--message-format", "json-render-diagnostics"])
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|e| Failure::new(format!("cannot execute cargo build: {e}")))?;
-    if !output.status.success() {
-        return Err(Failure::new(format!("cargo build ended with {}", output.status)));
-    }
-    // The target directory may be anywhere; cargo says where the program went.
-    let lines = String::from_utf8_lossy(&output.stdout);
-    let built = lines.lines().filter_map(|line| Json::parse(line).ok());
-    let path = built
-        .filter(|m| m.text("target.name") == Some("loopmux"))
-        .find_map(|m| m.text("executable").map(PathBuf::from));
-    path.ok_or_else(|| Failure::new("cargo build did not say where it put loopmux"))
 }
 
 /// A private place for everything. Dropped, it ends its own server and removes itself.

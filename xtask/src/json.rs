@@ -22,6 +22,30 @@ impl Json {
         if reader.at < reader.bytes.len() { reader.wrong("the end") } else { Ok(value) }
     }
 
+    /// The value over several lines, keys in order.
+    pub(crate) fn pretty(&self) -> String {
+        let mut out = String::new();
+        self.write(0, &mut out);
+        out
+    }
+
+    fn write(&self, depth: usize, out: &mut String) {
+        match self {
+            Json::Null => out.push_str("null"),
+            Json::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+            Json::Number(text) => out.push_str(text),
+            Json::Text(text) => write_text(text, out),
+            Json::List(items) => {
+                write_all(('[', ']'), depth, out, items, |item, out| item.write(depth + 1, out))
+            }
+            Json::Object(map) => write_all(('{', '}'), depth, out, map, |(key, value), out| {
+                write_text(key, out);
+                out.push_str(": ");
+                value.write(depth + 1, out);
+            }),
+        }
+    }
+
     /// What is at a path of keys and list positions, if anything is.
     pub(crate) fn at<'a>(&'a self, path: &str) -> Option<&'a Json> {
         path.split('.').try_fold(self, |value, step| match value {
@@ -46,6 +70,42 @@ impl Json {
             _ => &[],
         }
     }
+}
+
+fn write_all<T>(
+    (open, close): (char, char),
+    depth: usize,
+    out: &mut String,
+    items: impl IntoIterator<Item = T>,
+    write: impl Fn(T, &mut String),
+) {
+    out.push(open);
+    let mut some = false;
+    for item in items {
+        out.push_str(if some { ",\n" } else { "\n" });
+        out.push_str(&"  ".repeat(depth + 1));
+        write(item, out);
+        some = true;
+    }
+    if some {
+        out.push('\n');
+        out.push_str(&"  ".repeat(depth));
+    }
+    out.push(close);
+}
+
+fn write_text(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
 }
 
 struct Reader<'a> {
@@ -207,6 +267,14 @@ mod tests {
     fn escapes_are_read() {
         let json = Json::parse(r#""a\"\\\/\n\u00e9\ud83d\ude00é""#).unwrap();
         assert_eq!(json, Json::Text("a\"\\/\né😀é".into()));
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let text = r#"{"a": [1, "x\"\\\n\u0007é", {}], "b": {"c": null, "d": [true]}, "e": []}"#;
+        let json = Json::parse(text).unwrap();
+        assert_eq!(Json::parse(&json.pretty()), Ok(json.clone()));
+        assert!(json.pretty().starts_with("{\n  \"a\": [\n    1,\n"), "{}", json.pretty());
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The tasks around the code: `cargo xtask help` lists them. No dependencies, so that it is built in a second.
 
+mod build;
 mod demo;
+mod docs;
 mod json;
 mod policy;
 mod setup;
@@ -23,6 +25,9 @@ cargo xtask test  [--yes] [--windows] [--agents] [--all] [--no-soak]
 
 cargo xtask bench [ARG...]
     the benchmarks; arguments go to `cargo bench`
+
+cargo xtask docs
+    writes the JSON schemas of all reports anew, into docs/schema
 
 --yes    installs missing programs without asking; CI=true means the same for `test`
 ";
@@ -54,6 +59,7 @@ fn main() -> ExitCode {
         "demo" => demo::run(&words),
         "test" => tests::run(&words),
         "bench" => bench(&words),
+        "docs" => docs::run(&words),
         "help" | "--help" | "-h" | "" => {
             print!("{HELP}");
             Ok(())

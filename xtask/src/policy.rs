@@ -8,8 +8,7 @@ use crate::stage::{Outcome, run};
 use std::path::{Path, PathBuf};
 
 /// Packages that must be there in one version only: their types cross our own interfaces, or they are large.
-const SINGLE: [&str; 12] = [
-    "anyhow",
+const SINGLE: [&str; 11] = [
     "clap",
     "jiff",
     "libc",

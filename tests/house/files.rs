@@ -44,11 +44,12 @@ fn unused(manifest: &toml::Table, sources: &[Source]) -> Vec<String> {
     if let Some(targets) = manifest.get("target").and_then(toml::Value::as_table) {
         tables.extend(targets.values().filter_map(|t| t.get("dependencies")?.as_table()));
     }
+    let code: Vec<String> = sources.iter().map(|s| s.view(View::Code)).collect();
     let names = tables.into_iter().flat_map(toml::Table::keys);
     names
         .filter(|name| {
             let path = format!("{}::", name.replace('-', "_"));
-            !sources.iter().any(|s| s.view(View::Code).contains(&path))
+            !code.iter().any(|code| code.contains(&path))
         })
         .cloned()
         .collect()

@@ -171,6 +171,9 @@ pub struct RunArgs {
 /// `resume`
 #[derive(Clone, Debug, Args)]
 pub struct ResumeArgs {
+    /// Come back at once: the engine goes into a window of its own
+    #[arg(short, long)]
+    pub detach: bool,
     /// Which run
     #[arg(value_name = "RUN")]
     pub run: String,
@@ -301,6 +304,9 @@ pub struct ManArgs {
 /// `engine`
 #[derive(Clone, Debug, Args)]
 pub struct EngineArgs {
+    /// Take the run up again
+    #[arg(long)]
+    pub resume: bool,
     /// The run's id
     #[arg(value_name = "RUN")]
     pub run: String,

@@ -5,6 +5,7 @@ use super::{CliError, Context, ErrorCode, Outcome, run};
 use crate::backends;
 use crate::engine::begin;
 use crate::verdict::Observation;
+use serde_json::json;
 
 /// Executes the command.
 ///
@@ -26,6 +27,13 @@ pub fn execute(ctx: &Context, args: &ResumeArgs) -> Outcome {
     let project = ctx.write_store()?.project_by_key(read.key())?;
     ctx.out().note(&format!("resuming {id} with the environment of this shell"));
     let caller = std::env::vars_os().collect();
+    if args.detach {
+        let argv = run::engine_command(&id, ctx.root()?, &["--resume"])?;
+        begin::detach_resume(&project, &target, &file, &*mux, argv, (caller, args.env.clone()))?;
+        ctx.out()
+            .report(&json!({ "run": { "id": id.as_str(), "name": file.name } }), |_| format!("{id}\n"))?;
+        return Ok(0);
+    }
     begin::resume(&project, &target, &file, &*mux, (caller, args.env.clone()), |n| run::tell(ctx, &id, n))?;
     run::end(ctx, &id)
 }

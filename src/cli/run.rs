@@ -4,13 +4,11 @@ use super::args::RunArgs;
 use super::{CliError, Context, ErrorCode, Outcome, outcome};
 use crate::backends::{self, Unusable};
 use crate::config::Flags;
-use crate::engine::begin::{self, Asked, BeginError};
+use crate::engine::begin::{self, Asked, BeginError, Until};
 use crate::engine::{EngineError, Notice};
-use crate::observe::{self, Looks};
+use crate::observe::{self, Looks, RunView};
 use crate::ops::control::ControlError;
 use crate::run::id::RunId;
-use crate::run::store::ProjectRead;
-use crate::run::write::ProjectWrite;
 use crate::verdict::Observation;
 use loopmux_mux::CreateError;
 use serde_json::json;
@@ -48,12 +46,12 @@ pub fn execute(ctx: &Context, args: &RunArgs) -> Outcome {
     let (staged, file) = begin::stage(&store, &project, &root, &asked, mux)?;
     let id = file.id.clone();
     let caller: Vec<(OsString, OsString)> = std::env::vars_os().collect();
-    let read = ctx.runs()?;
     if args.detach || args.attach {
-        let argv = engine_command(&id, &root)?;
-        begin::detach(&project, &staged, &file, &*selected.mux, argv, (caller, &asked.extra))?;
+        let argv = engine_command(&id, &root, &[])?;
+        let until = if args.attach { Until::Begun } else { Until::Published };
+        begin::detach(&project, &staged, &file, &*selected.mux, argv, (caller, asked.extra), until)?;
         if args.attach {
-            return attach(ctx, &project, read, &id);
+            return attach(ctx, &id);
         }
         ctx.out()
             .report(&json!({ "run": { "id": id.as_str(), "name": file.name } }), |_| format!("{id}\n"))?;
@@ -66,11 +64,7 @@ pub fn execute(ctx: &Context, args: &RunArgs) -> Outcome {
 
 /// Reports the end, as a fresh look has it.
 pub(super) fn end(ctx: &Context, id: &RunId) -> Outcome {
-    let run = match ctx.runs()?.map(|p| p.run(id)) {
-        Some(Observation::Known(run)) => run,
-        _ => return Err(CliError::new(ErrorCode::Io, format!("the directory of run {id} is gone"))),
-    };
-    let view = observe::run(&run, &mut Looks::none());
+    let view = look(ctx, id)?;
     outcome::print(ctx, std::slice::from_ref(&view))?;
     let code = outcome::exit_of(&view);
     let interrupted =
@@ -79,14 +73,33 @@ pub(super) fn end(ctx: &Context, id: &RunId) -> Outcome {
 }
 
 /// Goes to the window of a run that was just begun; when the terminal comes back, tells where the run stands.
-fn attach(ctx: &Context, project: &ProjectWrite, read: Option<ProjectRead>, id: &RunId) -> Outcome {
-    let _ = project;
-    let view = match read.map(|p| p.run(id)) {
-        Some(Observation::Known(run)) => observe::run(&run, &mut Looks::none()),
-        _ => return Err(CliError::new(ErrorCode::Io, format!("the directory of run {id} is gone"))),
-    };
+fn attach(ctx: &Context, id: &RunId) -> Outcome {
+    let view = look(ctx, id)?;
+    if view.status.row().active {
+        let project = ctx.runs()?.ok_or_else(|| gone(id))?;
+        let way = super::attach::find(ctx, &project, id)?;
+        way.check_terminal()?;
+        let status = way.command().status().map_err(|e| {
+            CliError::new(ErrorCode::MuxUnreachable, format!("the window cannot be shown: {e}"))
+        })?;
+        if !status.success() {
+            ctx.out().note(&format!("warning: the window was not shown ({status})"));
+        }
+    }
+    let view = look(ctx, id)?;
     outcome::print(ctx, std::slice::from_ref(&view))?;
     Ok(if view.status.row().active { 0 } else { outcome::exit_of(&view) })
+}
+
+fn look(ctx: &Context, id: &RunId) -> Result<RunView, CliError> {
+    match ctx.runs()?.map(|p| p.run(id)) {
+        Some(Observation::Known(run)) => Ok(observe::run(&run, &mut Looks::none())),
+        _ => Err(gone(id)),
+    }
+}
+
+fn gone(id: &RunId) -> CliError {
+    CliError::new(ErrorCode::Io, format!("the directory of run {id} is gone"))
 }
 
 /// Tells a person, or whoever reads the stream, what happens.
@@ -138,10 +151,14 @@ fn directory(asked: Option<&Path>) -> Result<PathBuf, CliError> {
     }
 }
 
-fn engine_command(id: &RunId, root: &Path) -> Result<Vec<OsString>, CliError> {
+/// The command of a detached engine, with `options` of its own.
+pub(super) fn engine_command(id: &RunId, root: &Path, options: &[&str]) -> Result<Vec<OsString>, CliError> {
     let me = std::env::current_exe()
         .map_err(|e| CliError::new(ErrorCode::Io, format!("cannot find the path of this program: {e}")))?;
-    Ok(vec![me.into(), "engine".into(), "--project".into(), root.into(), "--".into(), id.as_str().into()])
+    let mut words = vec![me.into(), "engine".into(), "--project".into(), root.into()];
+    words.extend(options.iter().map(OsString::from));
+    words.extend(["--".into(), id.as_str().into()]);
+    Ok(words)
 }
 
 impl From<Unusable> for CliError {

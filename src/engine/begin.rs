@@ -6,7 +6,7 @@ use crate::ops::control::{self, ControlError, open_engine_window};
 use crate::ops::programs::KeeperProgram;
 use crate::ops::stop::engine_inbox;
 use crate::process::{self, Handle};
-use crate::run::dir::WriteError;
+use crate::run::dir::{Dir, WriteError};
 use crate::run::files::{EnvFile, MuxRef, RunFile, SCHEMA, Work, name, now_ms};
 use crate::run::id::RunId;
 use crate::run::journal::Event;
@@ -14,7 +14,7 @@ use crate::run::record::Outcome;
 use crate::run::store::RunRead;
 use crate::run::text::OsText;
 use crate::run::write::{EngineRun, ProjectWrite, Staged, StoreError, WriteStore};
-use crate::verdict::{Observation, Obstacle, permit};
+use crate::verdict::{Observation, Obstacle, Verdict, permit};
 use crate::wake::{self, Inbox};
 use loopmux_mux::{CreateError, Multiplexer};
 use std::ffi::OsString;
@@ -142,7 +142,7 @@ pub fn drive(
 ) -> Result<Finished, BeginError> {
     let signals = take_signals()?;
     let run = project.publish(staged)?;
-    tell_published(run.run().dir());
+    tell(run.run().dir());
     go(project, &run, file, mux, environment, signals, notice)
 }
 
@@ -169,6 +169,7 @@ pub fn resume(
         let proven = view.verdict().and_then(Outcome::of);
         project.take_up(&lock, process::current(), proven)?
     };
+    tell(run.run().dir());
     run.run().journal(&Event::new("engine", "resumed").text("with the environment of whoever resumed it"))?;
     go(project, &run, file, mux, environment, signals, notice)
 }
@@ -214,12 +215,29 @@ fn go(
         caller,
         extra,
         wakes: Wakes { inbox, signals },
-        notice: Box::new(notice),
+        notice: Box::new(|what: &Notice| {
+            if matches!(what, Notice::Started { .. }) {
+                tell(run.run().dir());
+            }
+            notice(what);
+        }),
     };
-    Ok(engine.drive()?)
+    let finished = engine.drive();
+    tell(run.run().dir());
+    Ok(finished?)
 }
 
-/// Puts the engine of a staged run into a window of the control session, and waits until the run is published.
+/// Until when whoever detaches waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// An engine drives the run.
+    Published,
+    /// Its attempt has started, or has come to nothing.
+    Begun,
+}
+
+/// Puts the engine of a staged run into a window of the control session, and waits until the run is published,
+/// or has begun.
 ///
 /// # Errors
 /// [`BeginError`]; the run was given up then, and an engine that comes late finds nothing.
@@ -229,47 +247,124 @@ pub fn detach(
     file: &RunFile,
     mux: &dyn Multiplexer,
     argv: Vec<OsString>,
-    environment: (Vec<(OsString, OsString)>, &[(OsString, OsString)]),
+    environment: Environment,
+    until: Until,
 ) -> Result<(), BeginError> {
-    let keeper = KeeperProgram::find()
-        .map_err(|source| BeginError::Io { what: "find the path of this program", source })?;
-    let inbox = Inbox::bind(&format!("b-{}", crate::run::dir::random_hex(6))).ok();
-    let (env, extra) = environment;
-    let vars = extra.iter().map(|(n, v)| (OsText(n.clone()), OsText(v.clone()))).collect();
-    staged.dir().write_once(EXTRA, &EnvFile { schema: SCHEMA, vars })?;
-    let request =
-        control::Request { file, staged, argv, env, keeper: &keeper, poke: inbox.as_ref().map(Inbox::path) };
-    let (pane, trouble) = match open_engine_window(project, &request, mux) {
-        Ok(created) => (created.pane_pid.and_then(|pid| Handle::watch(pid).ok().flatten()), None),
-        Err(ControlError::Create(CreateError::MayAppear(trouble))) => (None, Some(trouble.to_string())),
+    let there = || published(project, &file.id) && (until == Until::Published || begun(project, &file.id));
+    let window = Window { dir: staged.dir(), number: 1, file, argv, environment };
+    let why = match window.open(project, mux, &there) {
+        Ok(None) => return Ok(()),
+        Ok(Some(why)) => why,
         Err(e) => {
             project.give_up(&file.id)?;
-            return Err(e.into());
-        }
-    };
-    let end = Instant::now() + PUBLISH_PATIENCE;
-    let why = loop {
-        if published(project, &file.id) {
-            return Ok(());
-        }
-        let ended = pane
-            .as_ref()
-            .is_some_and(|p| matches!(wake::wait(&[p.as_fd()], Some(Duration::ZERO)), Ok(wake::Woke::By(_))));
-        if ended {
-            break "its window closed at once".to_owned();
-        }
-        if Instant::now() >= end {
-            break trouble.unwrap_or_else(|| "its window did not start in time".to_owned());
-        }
-        let fds: Vec<_> = inbox.iter().map(AsFd::as_fd).chain(pane.iter().map(AsFd::as_fd)).collect();
-        if wake::wait(&fds, Some(wake::SAFETY)).is_ok()
-            && let Some(inbox) = &inbox
-        {
-            inbox.drain();
+            return Err(e);
         }
     };
     // Whoever renames first decides: either the engine published it meanwhile, or it finds nothing.
     if project.give_up(&file.id)? { Err(BeginError::NoEngine { id: file.id.clone(), why }) } else { Ok(()) }
+}
+
+/// Puts an engine that takes a run up again into a window of the control session, and waits until it has.
+///
+/// # Errors
+/// [`BeginError`]; an engine that comes late may still take it up, and says so in the record.
+pub fn detach_resume(
+    project: &ProjectWrite,
+    read: &RunRead,
+    file: &RunFile,
+    mux: &dyn Multiplexer,
+    argv: Vec<OsString>,
+    environment: Environment,
+) -> Result<(), BeginError> {
+    let (run, before) = {
+        let lock = project.lock_run(read.id())?;
+        let view = observe::run(read, &mut Looks::none());
+        if let Some(obstacle) = obstacle(&view) {
+            return Err(BeginError::NotResumable { id: read.id().clone(), obstacle });
+        }
+        (project.run(&lock)?, view.record.known().map(|r| r.rev))
+    };
+    let there = || read.record().known().map(|r| r.rev) != before;
+    let number = engine_numbers(run.dir()).last().map_or(1, |n| n + 1);
+    let window = Window { dir: run.dir(), number, file, argv, environment };
+    match window.open(project, mux, &there)? {
+        None => Ok(()),
+        Some(_) if there() => Ok(()),
+        Some(why) => Err(BeginError::NoEngine { id: file.id.clone(), why }),
+    }
+}
+
+/// An engine's window to be made.
+struct Window<'a> {
+    dir: &'a Dir,
+    number: u32,
+    file: &'a RunFile,
+    argv: Vec<OsString>,
+    environment: Environment,
+}
+
+impl Window<'_> {
+    /// Makes the window and waits until `there`; gives why it did not come to that.
+    fn open(
+        self,
+        project: &ProjectWrite,
+        mux: &dyn Multiplexer,
+        there: &dyn Fn() -> bool,
+    ) -> Result<Option<String>, BeginError> {
+        let keeper = KeeperProgram::find()
+            .map_err(|source| BeginError::Io { what: "find the path of this program", source })?;
+        let inbox = Inbox::bind(&format!("b-{}", crate::run::dir::random_hex(6))).ok();
+        let (env, extra) = self.environment;
+        let vars = extra.into_iter().map(|(n, v)| (OsText(n), OsText(v))).collect();
+        self.dir.write_once(EXTRA, &EnvFile { schema: SCHEMA, vars })?;
+        let request = control::Request {
+            file: self.file,
+            dir: self.dir,
+            number: self.number,
+            argv: self.argv,
+            env,
+            keeper: &keeper,
+            poke: inbox.as_ref().map(Inbox::path),
+        };
+        let (pane, trouble) = match open_engine_window(project, &request, mux) {
+            Ok(created) => (created.pane_pid.and_then(|pid| Handle::watch(pid).ok().flatten()), None),
+            Err(ControlError::Create(CreateError::MayAppear(trouble))) => (None, Some(trouble.to_string())),
+            Err(e) => {
+                self.dir.remove_file(EXTRA)?;
+                return Err(e.into());
+            }
+        };
+        let end = Instant::now() + PUBLISH_PATIENCE;
+        loop {
+            if there() {
+                return Ok(None);
+            }
+            let ended = pane.as_ref().is_some_and(|p| {
+                matches!(wake::wait(&[p.as_fd()], Some(Duration::ZERO)), Ok(wake::Woke::By(_)))
+            });
+            if ended {
+                return Ok(Some("its window closed at once".to_owned()));
+            }
+            if Instant::now() >= end {
+                let late = || "its window did not start in time".to_owned();
+                return Ok(Some(trouble.unwrap_or_else(late)));
+            }
+            let fds: Vec<_> = inbox.iter().map(AsFd::as_fd).chain(pane.iter().map(AsFd::as_fd)).collect();
+            if wake::wait(&fds, Some(wake::SAFETY)).is_ok()
+                && let Some(inbox) = &inbox
+            {
+                inbox.drain();
+            }
+        }
+    }
+}
+
+/// The engines that a run has had in windows, ascending.
+fn engine_numbers(run_dir: &Dir) -> Vec<u32> {
+    let names = run_dir.sub(name::ENGINE).and_then(|d| d.names()).unwrap_or_default();
+    let mut numbers: Vec<u32> = names.iter().filter_map(|n| n.to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
 }
 
 fn published(project: &ProjectWrite, id: &RunId) -> bool {
@@ -277,25 +372,34 @@ fn published(project: &ProjectWrite, id: &RunId) -> bool {
     matches!(there, Ok(Observation::Known(())))
 }
 
+/// The attempt of a run is known to have started, or to have ended.
+fn begun(project: &ProjectWrite, id: &RunId) -> bool {
+    let run = project.dir().sub(crate::run::store::place::RUNS).and_then(|runs| runs.sub(id.as_str()));
+    let Ok(dir) = run else { return false };
+    let view = observe::run(&RunRead::at(id.clone(), dir), &mut Looks::none());
+    !view.status.row().active || !matches!(view.verdict(), None | Some(Verdict::Launching))
+}
+
 /// What `--env` asked for, read once by a detached engine.
 ///
 /// # Errors
 /// The file cannot be read or removed.
-pub fn take_extra(staged: &Staged) -> Result<Vec<(OsString, OsString)>, BeginError> {
-    let extra = match staged.dir().read_json::<EnvFile>(EXTRA) {
+pub fn take_extra(run_dir: &Dir) -> Result<Vec<(OsString, OsString)>, BeginError> {
+    let extra = match run_dir.read_json::<EnvFile>(EXTRA) {
         Observation::Known(file) => file.vars.into_iter().map(|(n, v)| (n.0, v.0)).collect(),
         Observation::Absent => Vec::new(),
         Observation::Unknown(why) => return Err(StoreError::Unreadable(why).into()),
     };
-    staged.dir().remove_file(EXTRA)?;
+    run_dir.remove_file(EXTRA)?;
     Ok(extra)
 }
 
-/// Tells whoever staged the run that it is published: the address is in the launch file of the engine's window.
-fn tell_published(run_dir: &crate::run::dir::Dir) {
+/// Wakes whoever detached the engine, to look again: the address is in the launch file of the engine's window.
+fn tell(run_dir: &Dir) {
+    let Some(latest) = engine_numbers(run_dir).last().map(u32::to_string) else { return };
     let launch = run_dir
         .sub(name::ENGINE)
-        .and_then(|d| d.sub("1"))
+        .and_then(|d| d.sub(&latest))
         .map(|d| d.read_json::<crate::run::files::LaunchFile>(name::LAUNCH));
     if let Ok(Observation::Known(launch)) = launch
         && let Some(path) = launch.poke

@@ -10,7 +10,7 @@ use crate::run::files::{
 };
 use crate::run::id::mint_token;
 use crate::run::text::OsText;
-use crate::run::write::{ProjectWrite, Staged, StoreError};
+use crate::run::write::{ProjectWrite, StoreError};
 use loopmux_mux::{
     CreateError, CreateSpec, Created, HasSession, Multiplexer, Owned, Placement, ReplyClass, Scope,
     SessionName, Snapshot, TagScope, Tags, Trouble,
@@ -39,8 +39,10 @@ pub enum ControlError {
 pub struct Request<'a> {
     /// The run.
     pub file: &'a RunFile,
-    /// The staged run.
-    pub staged: &'a Staged,
+    /// The run's directory, staged or published.
+    pub dir: &'a Dir,
+    /// Which engine of the run this is, from 1.
+    pub number: u32,
     /// Program and arguments of the engine.
     pub argv: Vec<OsString>,
     /// The caller's environment: the engine's, and through it the agent's.
@@ -136,15 +138,15 @@ fn fill(
     session: SessionName,
     window: SessionName,
 ) -> Result<(Dir, LaunchFile), ControlError> {
-    let staged = request.staged.dir();
-    let io = |source| WriteError::Io { what: "make", path: staged.path().join(name::ENGINE), source };
-    let dir = staged.sub(name::ENGINE).and_then(|d| d.make("1")).map_err(io)?;
+    let run = request.dir;
+    let io = |source| WriteError::Io { what: "make", path: run.path().join(name::ENGINE), source };
+    let dir = run.sub(name::ENGINE).and_then(|d| d.make(&request.number.to_string())).map_err(io)?;
     let launch = LaunchFile {
         schema: SCHEMA,
         protocol: KEEPER_PROTOCOL,
         role: Role::Engine,
         run: request.file.id.to_string(),
-        attempt: 1,
+        attempt: request.number,
         tags,
         title,
         argv: request.argv.iter().map(|a| OsText(a.clone())).collect(),
@@ -155,7 +157,7 @@ fn fill(
         host: process::host().clone(),
         park: true,
         poke: request.poke.map(|p| OsText::from(p.as_os_str())),
-        run_dir: staged.identity().map_err(io)?,
+        run_dir: run.identity().map_err(io)?,
         at_ms: now_ms(),
     };
     let vars = request.env.iter().map(|(n, v)| (OsText(n.clone()), OsText(v.clone()))).collect();

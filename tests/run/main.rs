@@ -5,3 +5,4 @@ mod harness;
 
 mod ends;
 mod lost;
+mod resume;

@@ -84,9 +84,9 @@ fn scratch(state: &Path) -> Result<(tempfile::TempDir, Found), Found> {
             "set LOOPMUX_STATE_DIR to a directory of your own",
         ));
     }
-    if there && meta.mode() & 0o077 != 0 {
+    if there && meta.mode() & 0o022 != 0 {
         return Err(Found::fail(
-            format!("{} is open to other users (mode {:o})", state.display(), meta.mode() & 0o777),
+            format!("{} can be written by other users (mode {:o})", state.display(), meta.mode() & 0o777),
             format!("chmod 700 {}", super::page::quoted(&state.to_string_lossy())),
         ));
     }

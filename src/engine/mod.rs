@@ -11,6 +11,7 @@ pub use attempt::Outcomes;
 pub use inbox::Wakes;
 pub use signals::Signals;
 
+use crate::backends;
 use crate::observe::AttemptView;
 use crate::ops::launch;
 use crate::ops::programs::KeeperProgram;
@@ -125,6 +126,12 @@ impl Engine<'_> {
             Ok(created) => {
                 if !created.tagged {
                     self.trouble(attempt, "the window's tags could not be read back".to_owned())?;
+                }
+                let client = self.file.mux.version.as_deref();
+                let skew =
+                    client.and_then(|client| backends::skew(self.mux.name(), client, &created.version));
+                if let Some(skew) = skew {
+                    self.trouble(attempt, skew)?;
                 }
                 created.pane_pid
             }

@@ -79,6 +79,13 @@ pub fn skew(client: &str, server: &str) -> Option<String> {
 }
 
 impl Tmux {
+    /// The version in `NAME VERSION`. tmux calls itself by the name that it was executed under.
+    fn version_in(&self, line: &str) -> Option<String> {
+        let (name, version) = line.split_once(' ')?;
+        let ours = name == "tmux" || self.binary.file_name().is_some_and(|own| own == name);
+        ours.then(|| version.to_owned())
+    }
+
     pub(crate) fn look_at_version(&self) -> Probe {
         let tried = format!("{} -V", self.binary.display());
         let client = Invocation::new(&self.binary).arg("-V").deadline(self.observe);
@@ -94,9 +101,8 @@ impl Tmux {
         let said = Said { timed_out: reply.timed_out, code: reply.code, stdout: &stdout, stderr: &stderr };
         let class = classify(Verb::Display.name(), said);
         let version = (class == ReplyClass::Answered && !reply.truncated)
-            .then(|| stdout.trim())
-            .and_then(|line| line.strip_prefix("tmux "))
-            .map(str::to_owned);
+            .then(|| self.version_in(stdout.trim()))
+            .flatten();
         let refuse = |class, said| Some(Trouble { class, tried: tried.clone(), said });
         let refused = match version.as_deref().map(parse) {
             None if class == ReplyClass::TimedOut => refuse(class, reply.said()),

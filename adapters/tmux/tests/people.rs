@@ -210,7 +210,7 @@ fn a_server_that_we_start_gets_neither_our_descriptors_nor_a_runs_names() {
 fn the_default_directory_is_made_for_a_create_and_not_for_a_look() {
     let mut lab = Lab::new();
     let below = |endpoint: &Endpoint| {
-        let tmux = Tmux::below("/usr/bin/tmux", endpoint, Some(lab.dir.path().as_os_str())).unwrap();
+        let tmux = Tmux::below(binary(), endpoint, Some(lab.dir.path().as_os_str())).unwrap();
         tmux.with_variable("HOME", lab.dir.path())
     };
     let uid = rustix::process::getuid().as_raw();
@@ -226,7 +226,7 @@ fn the_default_directory_is_made_for_a_create_and_not_for_a_look() {
     lab.tmux = default.clone();
     let made = default.create(&session(&lab, "one", 1, &["sleep", "600"])).unwrap();
     // What a person's plain tmux asks is the same server.
-    let out = std::process::Command::new("/usr/bin/tmux")
+    let out = std::process::Command::new(binary())
         .args(["display-message", "-p", "#{pid}"])
         .env("TMUX_TMPDIR", lab.dir.path())
         .env_remove("TMUX")

@@ -17,6 +17,11 @@ pub(crate) struct Lab {
     pub(crate) tmux: Tmux,
 }
 
+/// The tmux under test: `LOOPMUX_TMUX`, to try another version, or the system's.
+pub(crate) fn binary() -> PathBuf {
+    std::env::var_os("LOOPMUX_TMUX").map_or_else(|| PathBuf::from("/usr/bin/tmux"), PathBuf::from)
+}
+
 impl Lab {
     pub(crate) fn new() -> Self {
         Self::with_config("")
@@ -26,14 +31,14 @@ impl Lab {
     pub(crate) fn with_config(config: &str) -> Self {
         let dir = tempfile::Builder::new().prefix("lab").tempdir().unwrap();
         std::fs::write(dir.path().join(".tmux.conf"), config).unwrap();
-        let tmux = Tmux::new("/usr/bin/tmux", &Endpoint::Path(dir.path().join("s"))).unwrap();
+        let tmux = Tmux::new(binary(), &Endpoint::Path(dir.path().join("s"))).unwrap();
         let tmux = tmux.with_variable("HOME", dir.path()).with_variable("XDG_CONFIG_HOME", dir.path());
         Self { dir, tmux }
     }
 
     /// Executes tmux as a person would, on this lab's server.
     pub(crate) fn by_hand(&self, args: &[&str]) -> Output {
-        Command::new("/usr/bin/tmux")
+        Command::new(binary())
             .arg("-u")
             .arg("-S")
             .arg(self.tmux.socket())

@@ -152,8 +152,13 @@ fn text(report: &StopReport) -> String {
     for line in &report.unknown {
         out.push_str(&format!("  unknown   {}\n", page::shown(&line.why)));
     }
-    if !report.survived.is_empty() {
-        out.push_str("  next      loopmux stop --force, or end them by hand\n");
+    let mut alive: Vec<&str> = report.survived.iter().map(|line| line.run.as_str()).collect();
+    alive.dedup();
+    if !alive.is_empty() {
+        out.push_str(&format!(
+            "  next      end the survivors by hand, or loopmux stop --force {}\n",
+            alive.join(" ")
+        ));
     }
     out
 }

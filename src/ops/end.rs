@@ -142,6 +142,7 @@ fn report(read: &AttemptRead, seen: Vec<Survivor>, manner: &Manner<'_>) -> Ended
     let now = insist::living(read, &view, manner.spared);
     let (survived, gone) = seen.into_iter().partition::<Vec<_>, _>(Survivor::still_lives);
     let mut survived = survived;
+    survived.retain(|s| !insist::is_only_parked(&s.process.id, &view));
     for more in now.found {
         if !survived.iter().any(|s| s.process.id == more.process.id) {
             survived.push(more);

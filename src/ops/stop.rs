@@ -225,7 +225,14 @@ fn wait_for_engine(run: &RunRead, limit: Option<Duration>) -> bool {
 
 /// The engine ends by itself once its attempt has ended. One that does not is insisted on only with `force`.
 fn end_engine(run: &RunRead, force: bool, report: &mut Report) {
-    let patience = if force { Duration::from_secs(2) } else { ENGINE_PATIENCE };
+    // An engine does not end before its attempt has, and is the one that will write that end down.
+    let survivors = !report.survived.is_empty();
+    let force = force && !survivors;
+    let patience = match (survivors, force) {
+        (true, _) => Duration::ZERO,
+        (false, true) => Duration::from_secs(2),
+        (false, false) => ENGINE_PATIENCE,
+    };
     if wait_for_engine(run, Some(patience)) {
         return;
     }
@@ -243,7 +250,10 @@ fn end_engine(run: &RunRead, force: bool, report: &mut Report) {
     }
     match process::note(id.pid) {
         Ok(Some(process)) if process.id == id => {
-            report.survived.push(Survivor { process, why: "the engine still holds its lock".to_owned() });
+            report.survived.push(Survivor {
+                process,
+                why: "the engine, which goes on until its attempt has ended".to_owned(),
+            });
         }
         _ => report
             .unknown

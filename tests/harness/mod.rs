@@ -1,6 +1,14 @@
 //! A world of its own for each test: state directory, home, project, runtime directory and a private tmux server.
 //! Everything that was started in it has ended when it is dropped, also on a panic.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, unused_imports)]
+
+mod people;
+mod screen;
+mod tree;
+
+pub use people::{STRANGER, fixture, is_root, not_root, python};
+pub use screen::Screen;
+pub use tree::Tree;
 
 use loopmux::process::{self, Handle, Opened, Signal};
 use serde_json::Value;
@@ -17,6 +25,10 @@ pub struct World {
     root: tempfile::TempDir,
     /// More environment of every command.
     pub env: Vec<(OsString, OsString)>,
+    /// Words before every command: who executes it, and with which rights.
+    pub prefix: Vec<OsString>,
+    /// The program; a test that replaces it has its own copy.
+    pub program: PathBuf,
 }
 
 /// What a command did.
@@ -67,7 +79,8 @@ impl World {
             let path = root.path().join(private);
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).expect("chmod");
         }
-        Self { root, env: Vec::new() }
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_loopmux"));
+        Self { root, env: Vec::new(), prefix: Vec::new(), program }
     }
 
     /// The world's own directory.
@@ -100,6 +113,15 @@ impl World {
         self.root.path().join(name)
     }
 
+    /// A command in this world's surroundings, not started yet.
+    pub fn bare(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut words = self.prefix.iter().map(OsString::as_os_str).chain([program.as_ref()]);
+        let mut command = Command::new(words.next().expect("a program"));
+        command.args(words);
+        self.surroundings(&mut command);
+        command
+    }
+
     fn surroundings(&self, command: &mut Command) {
         let path = std::env::var("PATH").expect("a PATH");
         command
@@ -119,8 +141,7 @@ impl World {
 
     /// A loopmux command, not started yet.
     pub fn command<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, args: I) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_loopmux"));
-        self.surroundings(&mut command);
+        let mut command = self.bare(&self.program);
         command.args(args);
         command
     }
@@ -146,11 +167,28 @@ impl World {
         self.loopmux(words).exits(0).out.trim().to_owned()
     }
 
+    /// A detached run whose program runs: its id, and its attempt as `status --json` has it.
+    #[track_caller]
+    pub fn launched<S: AsRef<OsStr>>(&self, argv: &[S]) -> (String, Value) {
+        let run = self.detach(argv);
+        let status = self.until(&run, |s| s["attempts"][0]["verdict"]["kind"] == "running");
+        (run, status["attempts"][0].clone())
+    }
+
+    /// The pid of the agent CLI of a run's attempt, by the keeper's word.
+    #[track_caller]
+    pub fn cli(&self, run: &str, attempt: u32) -> u32 {
+        let file = format!("attempts/{attempt}/spawned.json");
+        eventually("the program", || {
+            let there = self.run_dir(run).join(&file).exists();
+            there.then(|| pid(&self.read(run, &file)["cli"])).ok_or_else(|| "not spawned".to_owned())
+        })
+    }
+
     /// A tmux client of the private server.
     #[track_caller]
     pub fn tmux<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(&self, args: I) -> Ran {
-        let mut command = Command::new("/usr/bin/tmux");
-        self.surroundings(&mut command);
+        let mut command = self.bare("/usr/bin/tmux");
         command.arg("-u").arg("-S").arg(self.socket()).args(args);
         finish(command)
     }
@@ -244,6 +282,25 @@ impl Drop for World {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+}
+
+/// The pid of an identity in a file.
+#[track_caller]
+pub fn pid(identity: &Value) -> u32 {
+    let pid = identity["pid"].as_u64().unwrap_or_else(|| panic!("no pid in {identity}"));
+    u32::try_from(pid).expect("a pid")
+}
+
+/// Sends a signal to a process that a file or a test named, through a handle.
+#[track_caller]
+pub fn signal(pid: u32, signal: Signal) {
+    let id = process::identify(pid).unwrap().unwrap_or_else(|| panic!("process {pid} is not there"));
+    match Handle::open(&id) {
+        Opened::Handle(handle) => {
+            handle.signal(signal).unwrap_or_else(|e| panic!("{signal:?} to {pid}: {e}"))
+        }
+        other => panic!("process {pid}: {other:?}"),
     }
 }
 

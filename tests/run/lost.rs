@@ -1,22 +1,7 @@
 //! What takes a window away, and how each is told from an exit.
 
-use crate::harness::{World, alive, eventually};
-use loopmux::process::{self, Handle, Opened, Signal};
-use serde_json::Value;
-
-fn launched(world: &World, argv: &[&str]) -> (String, Value) {
-    let run = world.detach(argv);
-    let status = world.until(&run, |s| s["attempts"][0]["verdict"]["kind"] == "running");
-    (run, status["attempts"][0].clone())
-}
-
-fn signal(pid: u32, signal: Signal) {
-    let id = process::identify(pid).unwrap().expect("the process is there");
-    match Handle::open(&id) {
-        Opened::Handle(handle) => handle.signal(signal).unwrap(),
-        other => panic!("{other:?}"),
-    }
-}
+use crate::harness::{World, alive, eventually, signal};
+use loopmux::process::Signal;
 
 #[track_caller]
 fn is_lost(world: &World, run: &str, cause: &str) {
@@ -34,7 +19,7 @@ fn is_lost(world: &World, run: &str, cause: &str) {
 #[test]
 fn a_killed_session_is_told() {
     let world = World::new();
-    let (run, attempt) = launched(&world, &["sleep", "600"]);
+    let (run, attempt) = world.launched(&["sleep", "600"]);
     let session = attempt["mux"]["session_id"].as_str().unwrap();
     world.tmux(["kill-session", "-t", session]).exits(0);
     is_lost(&world, &run, "session-killed");
@@ -43,7 +28,7 @@ fn a_killed_session_is_told() {
 #[test]
 fn a_killed_window_is_told_from_its_session() {
     let world = World::new();
-    let (run, attempt) = launched(&world, &["sleep", "600"]);
+    let (run, attempt) = world.launched(&["sleep", "600"]);
     let session = attempt["mux"]["session_id"].as_str().unwrap();
     world.tmux(["new-window", "-d", "-t", session, "sleep", "600"]).exits(0);
     world.tmux(["kill-window", "-t", attempt["mux"]["window_id"].as_str().unwrap()]).exits(0);
@@ -53,7 +38,7 @@ fn a_killed_window_is_told_from_its_session() {
 #[test]
 fn the_only_window_of_a_session_takes_it_along() {
     let world = World::new();
-    let (run, attempt) = launched(&world, &["sleep", "600"]);
+    let (run, attempt) = world.launched(&["sleep", "600"]);
     world.tmux(["kill-window", "-t", attempt["mux"]["window_id"].as_str().unwrap()]).exits(0);
     is_lost(&world, &run, "session-killed");
 }
@@ -61,7 +46,7 @@ fn the_only_window_of_a_session_takes_it_along() {
 #[test]
 fn a_server_that_was_asked_to_end_is_gone() {
     let world = World::new();
-    let (run, _) = launched(&world, &["sleep", "600"]);
+    let (run, _) = world.launched(&["sleep", "600"]);
     world.tmux(["kill-server"]).exits(0);
     is_lost(&world, &run, "server-gone");
 }
@@ -69,7 +54,7 @@ fn a_server_that_was_asked_to_end_is_gone() {
 #[test]
 fn a_server_that_was_killed_is_gone() {
     let world = World::new();
-    let (run, _) = launched(&world, &["sleep", "600"]);
+    let (run, _) = world.launched(&["sleep", "600"]);
     signal(world.server(), Signal::Kill);
     is_lost(&world, &run, "server-gone");
 }
@@ -77,7 +62,7 @@ fn a_server_that_was_killed_is_gone() {
 #[test]
 fn a_killed_keeper_is_told() {
     let world = World::new();
-    let (run, _) = launched(&world, &["sleep", "600"]);
+    let (run, _) = world.launched(&["sleep", "600"]);
     let keeper = world.read(&run, "attempts/1/start.json")["keeper"]["pid"].as_u64().unwrap() as u32;
     let cli = world.read(&run, "attempts/1/spawned.json")["cli"]["pid"].as_u64().unwrap() as u32;
     signal(keeper, Signal::Kill);

@@ -4,5 +4,11 @@
 mod harness;
 
 mod ends;
+mod engine;
+mod environment;
+mod hup;
+mod inside;
 mod lost;
 mod resume;
+mod people;
+mod signals;

@@ -33,11 +33,12 @@ pub(super) struct Living {
 }
 
 impl Living {
-    /// Adds those that are new.
+    /// Adds those that are new; of the others the later word counts.
     pub(super) fn absorb(&mut self, more: &[Survivor]) {
         for survivor in more {
-            if !self.found.iter().any(|s| s.process.id == survivor.process.id) {
-                self.found.push(survivor.clone());
+            match self.found.iter_mut().find(|s| s.process.id == survivor.process.id) {
+                Some(known) => known.why.clone_from(&survivor.why),
+                None => self.found.push(survivor.clone()),
             }
         }
     }
@@ -78,12 +79,22 @@ pub(super) fn living(read: &AttemptRead, view: &AttemptView, spared: &[u32]) -> 
     if let Some(token) = view.token() {
         living.take(process::with_token(token), "carries the token", spared);
     }
-    let keeper = view.keeper();
-    // A parked keeper has given the lease back: its window is no life of the attempt.
-    if view.evidence.lease != Lease::Held {
-        living.found.retain(|s| Some(&s.process.id) != keeper);
+    for survivor in &mut living.found {
+        if is_keeper(&survivor.process.id, view) {
+            survivor.why = "the keeper, which stays until nothing of its program is left".to_owned();
+        }
     }
+    living.found.retain(|s| !is_only_parked(&s.process.id, view));
     living
+}
+
+fn is_keeper(id: &Identity, view: &AttemptView) -> bool {
+    view.keeper() == Some(id)
+}
+
+/// A keeper that has given the lease back shows the end or is about to go: its window is no life of the attempt.
+pub(super) fn is_only_parked(id: &Identity, view: &AttemptView) -> bool {
+    is_keeper(id, view) && view.evidence.lease != Lease::Held
 }
 
 fn live_keeper(view: &AttemptView) -> Option<&Identity> {
@@ -121,7 +132,9 @@ pub(super) fn kill_all(
                         frozen.insert(survivor.process.id.clone(), (handle, survivor));
                     }
                     Err(e) => {
-                        survivor.why = format!("{}; cannot be signalled: {e}", survivor.why);
+                        let whose =
+                            survivor.process.uid.map(|uid| format!(" (user {uid})")).unwrap_or_default();
+                        survivor.why = format!("{}; cannot be signalled: {e}{whose}", survivor.why);
                         met.push(survivor);
                     }
                 },

@@ -114,8 +114,15 @@ fn what_may_not_be_signalled_is_named_as_a_survivor() {
     assert!(alive(cli));
     let status = world.status(&run);
     assert_eq!(status["run"]["status"], "running", "{status}");
-    let page = world.loopmux(["stop", "--grace", "100ms", &run]).exits(1).out;
+    // Whoever will write the end down is not killed, and the agent's keeper is not killed before its program.
+    let engine = crate::harness::pid(&world.read(&run, "state.json")["engine"]);
+    let page = world.loopmux(["stop", "--force", &run]).exits(1).out;
     assert!(page.contains("survived") && page.contains("sleep 600"), "{page}");
+    assert!(alive(cli) && alive(engine), "{page}");
+    assert!(
+        page.contains(&format!("(user {STRANGER})")) && page.contains(&format!("--force {run}")),
+        "{page}"
+    );
     // The test itself may.
     signal(cli, Signal::Kill);
     world.loopmux(["wait", &run]).exits(1);

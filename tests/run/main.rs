@@ -9,6 +9,6 @@ mod environment;
 mod hup;
 mod inside;
 mod lost;
-mod resume;
 mod people;
+mod resume;
 mod signals;

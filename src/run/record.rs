@@ -297,7 +297,7 @@ mod tests {
         let again = stopped.resumed(me(), None).unwrap();
         assert_eq!((again.status, again.outcome.clone(), again.attempt), (Status::Starting, None, 1));
         let kept = Earlier { attempt: 1, status: Status::Stopped, outcome: outcome(), ended_ms: Some(7) };
-        assert_eq!(again.earlier, [kept.clone()]);
+        assert_eq!(again.earlier, std::slice::from_ref(&kept));
         let second = again.after(Change::Launch { attempt: 2, engine: me() }).unwrap();
         let twice = second.after(end(Status::Failed)).unwrap().resumed(me(), None).unwrap();
         assert_eq!((twice.earlier.len(), &twice.earlier[0]), (2, &kept));

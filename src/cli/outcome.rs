@@ -18,7 +18,9 @@ pub fn sentence(view: &RunView) -> String {
         return format!("paused: {reason}");
     }
     let latest = view.latest().map_or_else(|| "no attempt was made".to_owned(), words::verdict);
-    format!("{}: {latest}", view.status)
+    // A lost or unknown verdict names the status itself.
+    let word = view.status.as_str();
+    if latest.starts_with(word) { latest } else { format!("{word}: {latest}") }
 }
 
 /// Prints how the runs came out: a line each, or the JSON object.

@@ -8,6 +8,7 @@ pub mod backends;
 pub mod cli;
 pub mod config;
 pub mod engine;
+pub mod fault;
 pub mod keeper;
 pub mod observe;
 pub mod ops;

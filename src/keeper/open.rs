@@ -3,6 +3,7 @@
 //! A window's command can be executed again, by a respawned pane or a restored layout, days later: then nothing
 //! may be touched, and nothing started.
 
+use crate::fault;
 use crate::process;
 use crate::run::dir::Dir;
 use crate::run::files::{EnvFile, KEEPER_PROTOCOL, LaunchFile, Role, name};
@@ -93,7 +94,7 @@ pub(super) fn open(path: &Path) -> Result<Ready, Not> {
 /// Opens the lease, makes it if it is not there, and locks it.
 fn take_lease(dir: &Dir) -> Result<File, TakeError> {
     let file = dir.open_or_create_lock(name::LEASE)?;
-    locks::take(&file)?;
+    fault::around("lock.lease", || locks::take(&file))?;
     Ok(file)
 }
 

@@ -1,5 +1,6 @@
 //! Starting the program of the window.
 
+use crate::fault;
 use crate::run::files::{LaunchFile, Role};
 use crate::run::text::OsText;
 use rustix::io::FdFlags;
@@ -34,7 +35,8 @@ pub(super) fn spawn(
         };
     }
     prepare(&mut command, lease, launch.role);
-    let child = command.spawn().map_err(|e| explain(launch, program.as_os_str(), &e))?;
+    let child = fault::around("keeper.spawn", || command.spawn())
+        .map_err(|e| explain(launch, program.as_os_str(), &e))?;
     Ok(Pid::from_child(&child))
 }
 

@@ -5,8 +5,10 @@ mod attempt;
 mod mux;
 mod owner;
 mod run;
+mod sweep;
 
 pub use attempt::{AttemptView, attempt, attempt_on_disk};
 pub use mux::{Look, Looks, MuxSide, identify_server, look};
 pub use owner::{Ownership, ownership};
 pub use run::{EngineView, RunView, explain, run, unreadable};
+pub use sweep::{Sweep, belongs_here, sweep};

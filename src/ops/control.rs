@@ -3,6 +3,7 @@
 
 use super::names;
 use super::programs::KeeperProgram;
+use crate::fault;
 use crate::process;
 use crate::run::dir::{Dir, WriteError};
 use crate::run::files::{
@@ -106,7 +107,7 @@ pub fn open_engine_window(
         command: request.keeper.keep(dir.0.path()),
         cwd: path,
     };
-    Ok(mux.create(&spec)?)
+    Ok(fault::around("launch.create", || mux.create(&spec))?)
 }
 
 /// The control session that carries the recorded token, on whatever server answers now.

@@ -10,7 +10,8 @@ mod lease_wait;
 pub use insist::{Survivor, holders};
 pub use lease_wait::LeaseWait;
 
-use crate::observe::{AttemptView, Look, attempt_on_disk, look};
+use crate::fault;
+use crate::observe::{AttemptView, Look, attempt_on_disk, belongs_here, look};
 use crate::process::{Handle, Opened, Signal};
 use crate::run::files::name;
 use crate::run::store::AttemptRead;
@@ -70,19 +71,22 @@ impl Ended {
 /// Ends whatever of an attempt runs.
 pub fn end_attempt(read: &AttemptRead, manner: &Manner<'_>) -> Ended {
     let before = attempt_on_disk(read);
+    if let Observation::Absent = belongs_here(read, &before) {
+        return leave_to_the_original(before);
+    }
     let mut seen = insist::living(read, &before, manner.spared);
     if !alive(&before) {
         return report(read, seen.found, manner);
     }
     let free = LeaseWait::start(read.dir(), name::LEASE);
     if !manner.force {
-        ask(&before);
+        fault::around("stop.ask", || ask(&before));
         if wait(&free, manner.grace, manner) {
             return report(read, seen.found, manner);
         }
     }
     if let Some(mux) = manner.mux {
-        let reply = kill_window(&before, mux);
+        let reply = kill_window(read, &before, mux);
         tracing::debug!("conditional kill: {reply:?}");
         if !manner.force && wait(&free, AFTER_HANGUP, manner) {
             return report(read, seen.found, manner);
@@ -90,13 +94,23 @@ pub fn end_attempt(read: &AttemptRead, manner: &Manner<'_>) -> Ended {
     }
     for round in 0..ROUNDS {
         let now = attempt_on_disk(read);
-        let killed = insist::kill_all(read, &now, manner.spared, round > 1);
+        let killed = fault::around("stop.kill", || insist::kill_all(read, &now, manner.spared, round > 1));
         seen.absorb(&killed);
         if wait(&free, AFTER_KILL / ROUNDS, manner) {
             break;
         }
     }
     report(read, seen.found, manner)
+}
+
+/// In a copy of a run's directory token and processes are the original's, and nobody of them is this one's to end
+/// (rules L6, L7).
+fn leave_to_the_original(view: AttemptView) -> Ended {
+    let mut unknown = Vec::new();
+    if alive(&view) {
+        unknown.push("this directory is a copy of the one that it was launched in".to_owned());
+    }
+    Ended { view, gone: Vec::new(), survived: Vec::new(), unknown }
 }
 
 /// Something of the attempt runs, or may.
@@ -171,12 +185,17 @@ pub enum WindowKill {
     NoneThere,
     /// Another server answers, and nothing there was asked.
     OtherServer,
+    /// This directory is a copy: the window is the original's.
+    OfTheOriginal,
     /// The multiplexer did not answer.
     Unanswered(Trouble),
 }
 
 /// Takes the attempt's pane away, if the recorded server lists one that carries its token.
-pub fn kill_window(view: &AttemptView, mux: &dyn Multiplexer) -> WindowKill {
+pub fn kill_window(read: &AttemptRead, view: &AttemptView, mux: &dyn Multiplexer) -> WindowKill {
+    if let Observation::Absent = belongs_here(read, view) {
+        return WindowKill::OfTheOriginal;
+    }
     let Look::Asked(side) = look(mux) else { return WindowKill::NoneThere };
     let answered = match (&side.snapshot, view.server()) {
         (Snapshot::Answered(answered), None) => answered,
@@ -190,7 +209,9 @@ pub fn kill_window(view: &AttemptView, mux: &dyn Multiplexer) -> WindowKill {
     };
     let Some(launch) = view.launch.known() else { return WindowKill::NoneThere };
     match answered.owned(&launch.tags, TagScope::Pane).first() {
-        Some(owned) => WindowKill::Asked(mux.kill(owned, KillScope::Pane)),
+        Some(owned) => {
+            WindowKill::Asked(fault::around("stop.kill-window", || mux.kill(owned, KillScope::Pane)))
+        }
         None => WindowKill::NoneThere,
     }
 }

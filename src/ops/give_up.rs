@@ -25,7 +25,7 @@ pub fn give_up(read: &AttemptRead, mux: Option<&dyn Multiplexer>) -> Result<Atte
     {
         // Whatever it answers: a killed client's request may still be carried out later, and the keeper then
         // finds the marker.
-        let reply = kill_window(&view, mux);
+        let reply = kill_window(read, &view, mux);
         tracing::debug!("the window of the launch that was given up: {reply:?}");
     }
     let view = attempt_on_disk(read);

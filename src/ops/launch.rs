@@ -4,6 +4,7 @@
 use super::environment::{self, Own};
 use super::names;
 use super::programs::KeeperProgram;
+use crate::fault;
 use crate::observe::{AttemptView, Look, identify_server, look};
 use crate::process;
 use crate::run::dir::{Dir, WriteError};
@@ -127,7 +128,7 @@ pub fn prepare(run: &EngineRun, request: &Request<'_>) -> Result<Prepared, Store
 /// # Errors
 /// [`CreateError`]; whatever it says, the receipts decide what happened.
 pub fn create(prepared: &Prepared, mux: &dyn Multiplexer) -> Result<Created, CreateError> {
-    let created = mux.create(&prepared.spec)?;
+    let created = fault::around("launch.create", || mux.create(&prepared.spec))?;
     let file = CreatedFile {
         schema: SCHEMA,
         server: identify_server(created.server_pid),

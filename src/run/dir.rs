@@ -4,6 +4,7 @@
 //! same one, and in one that was removed nothing can be made.
 
 use super::files::{SCHEMA, Schema};
+use crate::fault;
 use crate::verdict::Observation;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -69,7 +70,7 @@ impl Dir {
     /// # Errors
     /// As the operating system says.
     pub fn make(&self, name: &str) -> io::Result<Self> {
-        rustix::fs::mkdirat(&self.fd, name, Mode::RWXU)?;
+        fault::around_file("make", name, || rustix::fs::mkdirat(&self.fd, name, Mode::RWXU))?;
         self.sub(name)
     }
 
@@ -213,7 +214,7 @@ impl Dir {
         let mut temp = Temp { dir: self, name: temp, file, done: false };
         temp.file.try_lock().map_err(|e| self.failed("lock", name, e.into()))?;
         let file = temp.file.try_clone().map_err(|e| self.failed("open", name, e))?;
-        temp.name_it(name, RenameFlags::NOREPLACE)?;
+        fault::around_file("create", name, || temp.name_it(name, RenameFlags::NOREPLACE))?;
         Ok(file)
     }
 
@@ -239,9 +240,11 @@ impl Dir {
     /// # Errors
     /// [`WriteError::Exists`], or what the operating system says.
     pub fn create_empty(&self, name: &str) -> Result<File, WriteError> {
-        let file = self.create(name)?;
-        self.sync().map_err(|e| self.failed("sync", name, e))?;
-        Ok(file)
+        fault::around_file("create", name, || {
+            let file = self.create(name)?;
+            self.sync().map_err(|e| self.failed("sync", name, e))?;
+            Ok(file)
+        })
     }
 
     /// Opens a file for appending, and makes it 0600 if it is not there.
@@ -278,7 +281,7 @@ impl Dir {
     /// # Errors
     /// As the operating system says; a missing file is none.
     pub fn remove_file(&self, name: &str) -> Result<(), WriteError> {
-        match rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()) {
+        match fault::around_file("unlink", name, || rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(e) => Err(self.failed("remove", name, e.into())),
         }
@@ -367,8 +370,11 @@ impl<'d> Temp<'d> {
     }
 
     fn rename(&mut self, name: &str, flags: RenameFlags) -> Result<(), WriteError> {
-        self.name_it(name, flags)?;
-        self.sync_name(name)
+        let verb = if flags.is_empty() { "replace" } else { "write" };
+        fault::around_file(verb, name, || {
+            self.name_it(name, flags)?;
+            self.sync_name(name)
+        })
     }
 
     fn name_it(&mut self, name: &str, flags: RenameFlags) -> Result<(), WriteError> {

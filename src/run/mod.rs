@@ -12,4 +12,6 @@ pub mod output;
 pub mod record;
 pub mod store;
 pub mod text;
+pub mod trash;
+pub mod tree;
 pub mod write;

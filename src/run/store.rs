@@ -27,6 +27,12 @@ pub mod place {
     pub const STAGING: &str = "staging";
     /// Run locks, which also reserve ids.
     pub const LOCKS: &str = "locks";
+    /// Runs that are being removed.
+    pub const TRASH: &str = "trash";
+    /// Runs that were put aside without proof.
+    pub const QUARANTINE: &str = "quarantine";
+    /// Archived runs.
+    pub const ARCHIVE: &str = "archive";
     /// All projects.
     pub const PROJECTS: &str = "projects";
 }
@@ -105,6 +111,11 @@ impl ProjectRead {
         self.dir.path()
     }
 
+    /// The open directory.
+    pub fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
     /// Where the project is.
     pub fn file(&self) -> Observation<ProjectFile> {
         self.dir.read_json("project.json")
@@ -148,6 +159,12 @@ impl RunRead {
     /// Reads a run that is still in another place: being made, or thrown away.
     pub fn at(id: RunId, dir: Dir) -> Self {
         Self { id, dir }
+    }
+
+    /// The same open directory under its new path.
+    pub(super) fn moved_to(mut self, path: PathBuf) -> Self {
+        self.dir.moved_to(path);
+        self
     }
 
     /// The run's id.

@@ -9,6 +9,7 @@ use super::locks::{self, TakeError};
 use super::record::{Change, Forbidden, Outcome, Record};
 use super::store::{ReadStore, RunRead, place};
 use super::text::OsText;
+use crate::fault;
 use crate::process::Identity;
 use crate::verdict::{Lease, Observation, Why};
 use rustix::fs::RenameFlags;
@@ -67,7 +68,7 @@ pub enum StoreError {
     Forbidden(#[from] Forbidden),
 }
 
-fn io_error(what: &'static str, path: &Path, source: impl Into<io::Error>) -> StoreError {
+pub(super) fn io_error(what: &'static str, path: &Path, source: impl Into<io::Error>) -> StoreError {
     StoreError::Io { what, path: path.to_owned(), source: source.into() }
 }
 
@@ -170,7 +171,7 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn ensure_dir(parent: &Dir, name: &str) -> Result<Dir, StoreError> {
+pub(super) fn ensure_dir(parent: &Dir, name: &str) -> Result<Dir, StoreError> {
     match parent.sub(name) {
         Ok(dir) => return Ok(dir),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {}
@@ -286,7 +287,7 @@ impl ProjectWrite {
         &self.dir
     }
 
-    fn sub(&self, name: &str) -> Result<Dir, StoreError> {
+    pub(super) fn sub(&self, name: &str) -> Result<Dir, StoreError> {
         self.dir.sub(name).map_err(|e| io_error("open", &self.dir.path().join(name), e))
     }
 
@@ -315,8 +316,25 @@ impl ProjectWrite {
         let name = format!("{id}.lock");
         let path = locks.path().join(&name);
         let file = locks.open_lock(&name).map_err(|e| io_error("open the run lock", &path, e))?;
-        locks::take(&file).map_err(|why| StoreError::Busy { path, why })?;
+        fault::around("lock.run", || locks::take(&file)).map_err(|why| StoreError::Busy { path, why })?;
         Ok(RunLock { id: id.clone(), _file: file })
+    }
+
+    /// Takes the run lock if nobody holds it; `None` if somebody does.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn try_lock_run(&self, id: &RunId) -> Result<Option<RunLock>, StoreError> {
+        let locks = self.sub(place::LOCKS)?;
+        let name = format!("{id}.lock");
+        let path = locks.path().join(&name);
+        let file = locks.open_lock(&name).map_err(|e| io_error("open the run lock", &path, e))?;
+        // An observer holds no run lock: whoever has it now works with it.
+        match locks::take_within(&file, std::time::Duration::ZERO) {
+            Ok(()) => Ok(Some(RunLock { id: id.clone(), _file: file })),
+            Err(TakeError::Held) => Ok(None),
+            Err(why @ TakeError::Io(_)) => Err(StoreError::Busy { path, why }),
+        }
     }
 
     /// Fills `staging/<id>/` with what a run begins with.
@@ -357,7 +375,9 @@ impl ProjectWrite {
     pub fn give_up(&self, id: &RunId) -> Result<bool, StoreError> {
         let staging = self.sub(place::STAGING)?;
         let away = format!(".{id}.{}", random_hex(4));
-        match rename(&staging, id.as_str(), &staging, &away, RenameFlags::NOREPLACE) {
+        match fault::around("launch.give-up", || {
+            rename(&staging, id.as_str(), &staging, &away, RenameFlags::NOREPLACE)
+        }) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Ok(false),
             Err(e) => return Err(io_error("rename", &staging.path().join(id.as_str()), e)),
@@ -379,10 +399,13 @@ impl ProjectWrite {
         let Staged { run, mut dir } = staged;
         let lock_path = dir.path().join(name::ENGINE_LOCK);
         let lock = dir.open_lock(name::ENGINE_LOCK).map_err(|e| io_error("open", &lock_path, e))?;
-        locks::take(&lock).map_err(|why| StoreError::Busy { path: lock_path, why })?;
+        fault::around("lock.engine", || locks::take(&lock))
+            .map_err(|why| StoreError::Busy { path: lock_path, why })?;
         let (staging, runs) = (self.sub(place::STAGING)?, self.sub(place::RUNS)?);
-        rename(&staging, run.as_str(), &runs, run.as_str(), RenameFlags::NOREPLACE)
-            .map_err(|e| io_error("publish", &staging.path().join(run.as_str()), e))?;
+        fault::around("launch.publish", || {
+            rename(&staging, run.as_str(), &runs, run.as_str(), RenameFlags::NOREPLACE)
+        })
+        .map_err(|e| io_error("publish", &staging.path().join(run.as_str()), e))?;
         runs.sync().map_err(|e| io_error("sync", runs.path(), e))?;
         staging.sync().map_err(|e| io_error("sync", staging.path(), e))?;
         dir.moved_to(runs.path().join(run.as_str()));
@@ -404,7 +427,7 @@ impl ProjectWrite {
         let run = self.run(lock)?;
         let path = run.dir.path().join(name::ENGINE_LOCK);
         let file = run.dir.open_lock(name::ENGINE_LOCK).map_err(|e| io_error("open", &path, e))?;
-        locks::take(&file).map_err(|why| StoreError::Busy { path, why })?;
+        fault::around("lock.engine", || locks::take(&file)).map_err(|why| StoreError::Busy { path, why })?;
         let record: Record = match run.dir.read_json(name::STATE) {
             Observation::Known(record) => record,
             Observation::Absent => {
@@ -414,7 +437,9 @@ impl ProjectWrite {
         };
         let next = record.resumed(engine, proven)?;
         let aside = format!("stop.{}.json", record.rev);
-        match rename(&run.dir, name::STOP, &run.dir, &aside, RenameFlags::NOREPLACE) {
+        match fault::around("resume.put-stop-aside", || {
+            rename(&run.dir, name::STOP, &run.dir, &aside, RenameFlags::NOREPLACE)
+        }) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(e) => return Err(io_error("put aside", &run.dir.path().join(name::STOP), e)),
         }
@@ -472,7 +497,7 @@ impl ProjectWrite {
         }
         let path = self.dir.path().join(lock);
         let file = self.dir.open_lock(lock).map_err(|e| io_error("open", &path, e))?;
-        locks::take_within(&file, std::time::Duration::from_secs(60))
+        fault::around("lock.control", || locks::take_within(&file, std::time::Duration::from_secs(60)))
             .map_err(|why| StoreError::Busy { path, why })?;
         Ok(Control { project: self, _lock: file })
     }

@@ -18,7 +18,7 @@ pub use attempt::{Cause, Leftovers, Verdict, decide};
 pub use evidence::{
     End, Evidence, ExitFact, HangupFact, Host, Lease, Life, MuxObject, Observation, ServerSeen, Why,
 };
-pub use permit::{Obstacle, Permit, permit};
+pub use permit::{Obstacle, Permit, Removable, Unheld, permit, prove_unheld};
 pub use status::{
     Colour, EngineSeen, RecordSeen, Status, StatusRow, derive_status, exit_code, exit_code_of_all,
 };

@@ -18,6 +18,8 @@ pub enum Obstacle {
     Alive(u32),
     /// Whether something of an attempt is alive cannot be told.
     Unproven(u32, Why),
+    /// Its lease is free, but nothing proves that no descendant of it is left: the processes must be looked at.
+    Unswept(u32),
     /// The attempts could not be listed.
     Attempts(Why),
 }
@@ -27,7 +29,7 @@ impl Obstacle {
     pub fn is_certain(&self) -> bool {
         match self {
             Self::Status(_) | Self::Engine | Self::Alive(_) => true,
-            Self::EngineUnknown(_) | Self::Unproven(..) | Self::Attempts(_) => false,
+            Self::EngineUnknown(_) | Self::Unproven(..) | Self::Unswept(_) | Self::Attempts(_) => false,
         }
     }
 }
@@ -42,6 +44,10 @@ impl fmt::Display for Obstacle {
             Self::Unproven(n, why) => {
                 write!(f, "cannot tell whether something of attempt {n} is alive: {why}")
             }
+            Self::Unswept(n) => write!(
+                f,
+                "the keeper of attempt {n} left no receipt that no descendant is left, so the processes must be looked at"
+            ),
             Self::Attempts(why) => write!(f, "its attempts cannot be listed: {why}"),
         }
     }
@@ -56,6 +62,72 @@ pub struct Permit {
     pub removable: Option<bool>,
     /// Why it may not be removed, or why nobody can tell.
     pub obstacles: Vec<Obstacle>,
+}
+
+/// The proof that nothing of a run lives. Only [`Permit::prove_removable`] makes it, each removal uses it up, and a
+/// run is moved and erased for nothing else.
+#[derive(Debug)]
+#[must_use]
+pub struct Removable {
+    _proven: (),
+}
+
+/// The proof that nothing is seen to hold a run: no engine has its lock, no process a lease, and nobody of it was found.
+/// Whether something that cannot be seen lives is left to the person who asked. A run is put aside for it, not erased.
+#[derive(Debug)]
+#[must_use]
+pub struct Unheld {
+    _seen: (),
+}
+
+/// The proof that nothing is seen to hold a run: its engine lock, the leases of its attempts as they read here, and
+/// whether somebody of it was found.
+///
+/// # Errors
+/// Everything that is certain to be alive.
+pub fn prove_unheld(
+    engine: &Lease,
+    attempts: &[(u32, Lease, Observation<()>)],
+) -> Result<Unheld, Vec<Obstacle>> {
+    let mut alive = Vec::new();
+    if *engine == Lease::Held {
+        alive.push(Obstacle::Engine);
+    }
+    for (n, lease, found) in attempts {
+        if *lease == Lease::Held || matches!(found, Observation::Known(())) {
+            alive.push(Obstacle::Alive(*n));
+        }
+    }
+    if alive.is_empty() { Ok(Unheld { _seen: () }) } else { Err(alive) }
+}
+
+impl Permit {
+    /// The proof that the directory may be removed. `sweep` looks at the processes for an attempt whose keeper left no
+    /// last receipt: known is somebody of it, absent is nobody.
+    ///
+    /// # Errors
+    /// Everything that stands against it.
+    pub fn prove_removable(
+        &self,
+        mut sweep: impl FnMut(u32) -> Observation<()>,
+    ) -> Result<Removable, Vec<Obstacle>> {
+        let mut left = Vec::new();
+        for obstacle in &self.obstacles {
+            match obstacle {
+                Obstacle::Unswept(n) => match sweep(*n) {
+                    Observation::Absent => {}
+                    Observation::Known(()) => left.push(Obstacle::Alive(*n)),
+                    Observation::Unknown(why) => left.push(Obstacle::Unproven(*n, why)),
+                },
+                other => left.push(other.clone()),
+            }
+        }
+        match (self.removable, left.is_empty()) {
+            // What is left open is left open by the obstacles alone.
+            (Some(true) | None, true) => Ok(Removable { _proven: () }),
+            _ => Err(left),
+        }
+    }
 }
 
 /// Derives what is permitted from a status, the engine, and the evidence about all attempts.
@@ -126,12 +198,7 @@ fn of_attempt(n: u32, evidence: &Evidence, verdict: &Verdict) -> Option<Obstacle
 fn unproven_descendants(n: u32, evidence: &Evidence, verdict: &Verdict) -> Option<Obstacle> {
     match (&evidence.emptied, verdict) {
         (Observation::Known(()), _) | (_, Verdict::NeverStarted { .. }) => None,
-        (Observation::Absent, _) => Some(Obstacle::Unproven(
-            n,
-            Why::new(
-                "its keeper left no receipt that no descendant is left, so the processes must be looked at",
-            ),
-        )),
+        (Observation::Absent, _) => Some(Obstacle::Unswept(n)),
         (Observation::Unknown(why), _) => Some(Obstacle::Unproven(n, why.clone())),
     }
 }
@@ -192,6 +259,39 @@ mod tests {
         let permit = of(Status::Lost, &EngineSeen::Gone, &ended(Lease::Free, false));
         assert_eq!((permit.resumable, permit.removable), (Some(true), None));
         assert_eq!(permit.obstacles.len(), 1);
+    }
+
+    #[test]
+    fn a_look_at_the_processes_settles_what_the_receipts_leave_open_and_nothing_else() {
+        let lost = of(Status::Lost, &EngineSeen::Gone, &ended(Lease::Free, false));
+        assert!(lost.prove_removable(|_| Observation::Absent).is_ok());
+        assert_eq!(
+            lost.prove_removable(|_| Observation::Known(())).unwrap_err(),
+            [Obstacle::Alive(1)],
+            "somebody was found"
+        );
+        let refused = lost.prove_removable(|_| Observation::unknown("no look")).unwrap_err();
+        assert_eq!(refused, [Obstacle::Unproven(1, Why::new("no look"))]);
+        let held = of(Status::Lost, &EngineSeen::Gone, &ended(Lease::Held, false));
+        assert!(held.prove_removable(|_| Observation::Absent).is_err(), "a lease is no question of a sweep");
+        let unknown = of(Status::Unknown, &EngineSeen::Gone, &ended(Lease::Free, true));
+        assert!(unknown.prove_removable(|_| Observation::Absent).is_err());
+        let engine = of(Status::Failed, &EngineSeen::Unknown(Why::new("x")), &ended(Lease::Free, true));
+        assert!(engine.prove_removable(|_| Observation::Absent).is_err());
+        let proven = of(Status::Failed, &EngineSeen::Gone, &ended(Lease::Free, true));
+        assert!(proven.prove_removable(|_| panic!("nothing is left open")).is_ok());
+    }
+
+    #[test]
+    fn what_is_seen_alive_is_not_put_aside_and_what_is_unknown_is() {
+        let unseen = || Observation::unknown("no look");
+        let of = |engine: Lease, lease: Lease, found| prove_unheld(&engine, &[(1, lease, found)]);
+        let unknown = || Lease::Unknown(Why::new("no look"));
+        assert!(of(unknown(), unknown(), unseen()).is_ok());
+        assert!(of(Lease::NoFile, Lease::Free, Observation::Absent).is_ok());
+        assert_eq!(of(Lease::Held, Lease::Free, unseen()).unwrap_err(), [Obstacle::Engine]);
+        assert_eq!(of(Lease::Free, Lease::Held, unseen()).unwrap_err(), [Obstacle::Alive(1)]);
+        assert_eq!(of(Lease::Free, unknown(), Observation::Known(())).unwrap_err(), [Obstacle::Alive(1)]);
     }
 
     #[test]

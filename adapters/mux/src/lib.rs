@@ -21,7 +21,7 @@ pub mod conformance;
 pub use class::ReplyClass;
 pub use ids::{BadName, PaneId, SessionId, SessionName, Tags, WindowId};
 pub use multiplexer::{
-    AttachPlan, CreateError, CreateSpec, Created, Delivery, HasSession, Here, KillReply, KillScope,
+    AttachPlan, ByHand, CreateError, CreateSpec, Created, Delivery, HasSession, Here, KillReply, KillScope,
     Multiplexer, Placement, Probe, Trouble,
 };
 pub use snapshot::{Answered, Owned, PaneRow, Scope, Snapshot, TagScope};

@@ -171,6 +171,15 @@ pub enum AttachPlan {
     },
 }
 
+/// What a person types, elsewhere, about a session that nobody but a person may end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ByHand {
+    /// Shows the session.
+    pub look: Vec<OsString>,
+    /// Ends it.
+    pub end: Vec<OsString>,
+}
+
 /// One multiplexer, on one socket.
 ///
 /// There is no method that ends a server, and none that takes a bare name or number to kill.
@@ -225,6 +234,12 @@ pub trait Multiplexer: Send + Sync {
 
     /// *Plan.* How a person who is at `here` gets to a pane.
     fn attach_plan(&self, pane: &PaneId, session: &SessionId, here: Option<&Here>) -> AttachPlan;
+
+    /// *Plan.* What a person types to look at the session of exactly this name, and to end it; `None` where the
+    /// backend has no such commands. Nothing of it is executed here.
+    fn by_hand(&self, _name: &SessionName) -> Option<ByHand> {
+        None
+    }
 
     /// *Observation.* Where this process runs, read from its environment.
     fn here(&self) -> Option<Here>;

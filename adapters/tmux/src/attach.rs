@@ -2,7 +2,7 @@
 
 use crate::Tmux;
 use crate::argv::{Script, Verb};
-use loopmux_mux::{AttachPlan, Here, PaneId, SessionId};
+use loopmux_mux::{AttachPlan, ByHand, Here, PaneId, SessionId, SessionName};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -28,6 +28,16 @@ pub(crate) fn here(tmux: Option<&OsStr>, pane: Option<&OsStr>) -> Option<Here> {
 }
 
 impl Tmux {
+    /// For a person: commands by their whole names, and the exact session.
+    pub(crate) fn words_by_hand(&self, name: &SessionName) -> ByHand {
+        let words = |command: &str| {
+            let client = [self.binary.as_os_str(), OsStr::new("-S"), self.socket.path.as_os_str()];
+            let command = [command.to_owned(), "-t".to_owned(), format!("={name}")];
+            client.into_iter().map(OsStr::to_owned).chain(command.into_iter().map(Into::into)).collect()
+        };
+        ByHand { look: words("attach-session"), end: words("kill-session") }
+    }
+
     pub(crate) fn plan_attach(&self, pane: &PaneId, session: &SessionId, here: Option<&Here>) -> AttachPlan {
         // The session's own link of the pane's window, with that pane in front.
         let target = format!("{session}:.{pane}");

@@ -35,7 +35,7 @@ use argv::{Script, Verb};
 use endpoint::Socket;
 use loopmux_mux::spawn::{self, Invocation, InvokeError, Reply};
 use loopmux_mux::{
-    AttachPlan, CreateError, CreateSpec, Created, Delivery, HasSession, Here, KillReply, KillScope,
+    AttachPlan, ByHand, CreateError, CreateSpec, Created, Delivery, HasSession, Here, KillReply, KillScope,
     Multiplexer, Owned, PaneId, Probe, ReplyClass, Scope, SessionId, SessionName, Snapshot, Trouble,
 };
 use std::ffi::{OsStr, OsString};
@@ -218,6 +218,10 @@ impl Multiplexer for Tmux {
 
     fn attach_plan(&self, pane: &PaneId, session: &SessionId, here: Option<&Here>) -> AttachPlan {
         self.plan_attach(pane, session, here)
+    }
+
+    fn by_hand(&self, name: &SessionName) -> Option<ByHand> {
+        Some(self.words_by_hand(name))
     }
 
     fn here(&self) -> Option<Here> {

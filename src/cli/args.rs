@@ -90,6 +90,10 @@ pub enum Command {
     Wait(WaitArgs),
     /// End runs, and prove that nothing of them is left
     Stop(StopArgs),
+    /// End what is left of ended runs in the multiplexer, and name every session that is left alone
+    Cleanup(CleanupArgs),
+    /// Remove runs that have ended, by proof
+    Delete(DeleteArgs),
     /// Show the multiplexers, their sessions, and choose one
     Mux(MuxArgs),
     /// Try everything that loopmux needs, by really doing it
@@ -118,6 +122,8 @@ impl Command {
             Self::Resume(_) => "resume",
             Self::Wait(_) => "wait",
             Self::Stop(_) => "stop",
+            Self::Cleanup(_) => "cleanup",
+            Self::Delete(_) => "delete",
             Self::Mux(MuxArgs { command: None }) => "mux",
             Self::Mux(MuxArgs { command: Some(MuxCommand::Ls) }) => "mux ls",
             Self::Mux(MuxArgs { command: Some(MuxCommand::Set { .. }) }) => "mux set",
@@ -260,6 +266,31 @@ pub struct StopArgs {
     pub grace: Option<Duration>,
 }
 
+/// `cleanup`
+#[derive(Clone, Debug, Args)]
+pub struct CleanupArgs {
+    /// Tell what would be ended, and end nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// `delete`
+#[derive(Clone, Debug, Args)]
+pub struct DeleteArgs {
+    /// Which runs
+    #[arg(value_name = "RUN", required = true)]
+    pub runs: Vec<String>,
+    /// Stop a run first, and delete it once nothing of it is alive
+    #[arg(long)]
+    pub force: bool,
+    /// Put a run aside that is neither proven dead nor seen alive
+    #[arg(long)]
+    pub unproven: bool,
+    /// With --force: how long the program may take to end when it is asked to
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "force")]
+    pub grace: Option<Duration>,
+}
+
 /// `mux`
 #[derive(Clone, Debug, Args)]
 #[command(disable_help_subcommand = true)]
@@ -354,7 +385,7 @@ pub(super) struct Asked {
 impl Asked {
     /// Looks through the words of a command line.
     pub(super) fn of(words: &[OsString]) -> Self {
-        const NAMES: [(&str, &str); 15] = [
+        const NAMES: [(&str, &str); 17] = [
             ("run", "run"),
             ("resume", "resume"),
             ("list", "list"),
@@ -364,6 +395,8 @@ impl Asked {
             ("attach", "attach"),
             ("wait", "wait"),
             ("stop", "stop"),
+            ("cleanup", "cleanup"),
+            ("delete", "delete"),
             ("mux", "mux"),
             ("doctor", "doctor"),
             ("completions", "completions"),

@@ -191,7 +191,7 @@ impl Context {
     }
 }
 
-fn check_reference(reference: &str) -> Result<(), CliError> {
+pub(super) fn check_reference(reference: &str) -> Result<(), CliError> {
     let why = match reference {
         "" => "it is empty",
         "." | ".." => "that names a directory",

@@ -3,13 +3,16 @@
 
 pub mod args;
 pub mod attach;
+pub mod cleanup;
 mod context;
+pub mod delete;
 mod error;
 pub mod gather;
 mod output;
 pub mod page;
 pub mod plain;
 pub mod refs;
+pub mod removal;
 pub mod report;
 pub mod words;
 
@@ -112,6 +115,8 @@ fn dispatch(ctx: &Context, command: &Command) -> Outcome {
         Command::Schema(args) => schema::execute(ctx, args),
         Command::Wait(args) => wait::execute(ctx, args),
         Command::Stop(args) => stop::execute(ctx, args),
+        Command::Cleanup(args) => cleanup::execute(ctx, args),
+        Command::Delete(args) => delete::execute(ctx, args),
         Command::Engine(args) => engine::execute(ctx, args),
     }
 }

@@ -30,6 +30,14 @@ pub struct MuxSide {
 }
 
 impl MuxSide {
+    /// The answer, whichever server gave it.
+    pub fn answer(&self) -> Option<&Answered> {
+        match &self.snapshot {
+            Snapshot::Answered(answered) => Some(answered),
+            Snapshot::NotServed(_) | Snapshot::Unknown(_) => None,
+        }
+    }
+
     /// The answer, if it came from exactly the server `recorded`.
     pub fn answer_of(&self, recorded: &Identity) -> Option<&Answered> {
         match &self.snapshot {

@@ -56,7 +56,8 @@ fn recorded(project: &ProjectRead, tags: &Tags) -> Observation<()> {
     let Ok(id) = RunId::parse(&tags.run) else { return Observation::Absent };
     match project.run(&id) {
         Observation::Known(run) => recorded_in(&run, tags),
-        Observation::Absent => Observation::Absent,
+        // A window that outlived its run.
+        Observation::Absent => found(project.control().map(|c| c.windows.iter().any(|w| w.tags == *tags))),
         Observation::Unknown(why) => Observation::Unknown(why),
     }
 }
@@ -118,7 +119,7 @@ mod tests {
             name: SessionName::new("n").unwrap(),
         };
         let control = project.control().unwrap();
-        control.write(&ControlFile { schema: SCHEMA, sessions: vec![entry] }).unwrap();
+        control.write(&ControlFile { schema: SCHEMA, sessions: vec![entry], windows: Vec::new() }).unwrap();
         let read = store.read();
         let of = |tags: Option<&Tags>| ownership(tags, &read.state_id(), &key, read.project(&key).known());
         assert_eq!(of(None), Observation::Known(Ownership::Untagged));

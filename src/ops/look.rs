@@ -57,8 +57,10 @@ impl Looked {
                 self.add(run, obstacle, &mut refusal);
             }
         });
-        unreadable(&self.view, &mut refusal);
-        recorders(run, &mut refusal);
+        if !refusal.is_certain() {
+            unreadable(&self.view, &mut refusal);
+            recorders(run, &mut refusal);
+        }
         match proof {
             Ok(proof) if refusal.is_empty() => Ok(proof),
             _ => {
@@ -70,6 +72,17 @@ impl Looked {
                 }
                 Err(refusal)
             }
+        }
+    }
+
+    /// Whether the run has ended, by proof. What a descendant that left no trace might still do is no question here.
+    ///
+    /// # Errors
+    /// What stands against it, in words.
+    pub fn prove_ended(&self) -> Result<(), String> {
+        match self.permit.prove_removable(|_| Observation::Absent) {
+            Ok(_) => Ok(()),
+            Err(obstacles) => Err(obstacles.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")),
         }
     }
 

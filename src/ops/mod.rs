@@ -1,7 +1,9 @@
 //! Acts on the world, one file each. Each is a short protocol: it rests on a verdict, does one thing, and looks
 //! again before it reports.
 
+pub mod cleanup;
 pub mod control;
+pub mod delete;
 pub mod end;
 pub mod environment;
 pub mod give_up;

@@ -7,6 +7,7 @@
 //! 5. The evidence once more, through the same open directory: a keeper may have taken its lease in between.
 //! 6. Either the run is put back, or its erasure is decided, and it is erased.
 
+use super::cleanup;
 use super::give_up::give_up;
 use super::look::{self, Looked};
 use super::recover;
@@ -126,7 +127,11 @@ pub fn clear(ground: &Ground<'_>, lock: &RunLock) -> Result<Cleared, NotRemoved>
     let mut refusal = Refusal::new();
     let proof = looked.prove(&run).map_err(|more| refusal.absorb(more));
     let marks = Marks::of(&run, &looked.view, ground.project.key(), ground.state);
-    refusal.absorb(veto(&marks, &multiplexers(&looked.view), ground.open));
+    let shown = veto(&marks, &multiplexers(&looked.view), ground.open);
+    if !refusal.is_certain() {
+        // What lives has its window open: that is said already.
+        refusal.absorb(shown);
+    }
     let runs = sub(ground.project, place::RUNS)?;
     let entries = look::survey(&run, &runs).map_err(|more| refusal.absorb(more));
     match (proof, entries) {
@@ -143,6 +148,10 @@ pub fn clear(ground: &Ground<'_>, lock: &RunLock) -> Result<Cleared, NotRemoved>
 /// [`NotRemoved`] says where the run is.
 pub fn take(ground: &Ground<'_>, lock: &RunLock, cleared: Cleared) -> Result<(), NotRemoved> {
     let Cleared { run, entries, proof, .. } = cleared;
+    // A list that cannot be written leaves a parked window behind, and forbids nothing.
+    if let Err(e) = cleanup::remember_windows(ground.project, &run) {
+        tracing::warn!("the window of the engine of {} will stay: {e}", lock.id());
+    }
     let trashed = trash::take_away(ground.project, lock, run, proof)?;
     match look_again(ground, &trashed, &entries) {
         Ok(proof) => {

@@ -429,6 +429,21 @@ pub struct ControlFile {
     pub schema: u32,
     /// By socket.
     pub sessions: Vec<ControlEntry>,
+    /// Windows that outlived the directories of their runs. A cleanup closes them, and takes them off the list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<LeftWindow>,
+}
+
+/// The window of an engine whose run was removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftWindow {
+    /// Its multiplexer.
+    pub mux: MuxRef,
+    /// Its tags.
+    pub tags: Tags,
+    /// The server that had it, where a receipt named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Identity>,
 }
 
 /// One control session.

@@ -518,7 +518,7 @@ impl Control<'_> {
     pub fn read(&self) -> Result<ControlFile, StoreError> {
         match self.project.dir.read_json("control.json") {
             Observation::Known(file) => Ok(file),
-            Observation::Absent => Ok(ControlFile { schema: SCHEMA, sessions: Vec::new() }),
+            Observation::Absent => Ok(ControlFile { schema: SCHEMA, ..ControlFile::default() }),
             Observation::Unknown(why) => Err(StoreError::Unreadable(why)),
         }
     }

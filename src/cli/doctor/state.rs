@@ -181,7 +181,7 @@ fn inheritance(dir: &Dir) -> Found {
 
 fn writing(dir: &Dir) -> Found {
     let name = "once.json";
-    let value = ControlFile { schema: SCHEMA, sessions: Vec::new() };
+    let value = ControlFile { schema: SCHEMA, ..ControlFile::default() };
     let fix = "set LOOPMUX_STATE_DIR to a directory on a local file system with room";
     if let Err(e) = dir.write_once(name, &value) {
         return Found::fail(e.to_string(), fix);

@@ -345,7 +345,11 @@ pub struct EngineArgs {
 
 /// `schema`
 #[derive(Clone, Debug, Args)]
-pub struct SchemaArgs {}
+pub struct SchemaArgs {
+    /// Write them into this directory, a file each
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+}
 
 fn backend() -> impl TypedValueParser<Value = BackendChoice> {
     PossibleValuesParser::new(BackendChoice::ALL.map(BackendChoice::as_str))

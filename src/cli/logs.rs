@@ -249,9 +249,7 @@ impl Follower<'_> {
             if !self.ctx.out().json() {
                 self.ctx.out().bytes(&page.partial())?;
             }
-            if watch.sleep()? {
-                return Ok(());
-            }
+            watch.sleep()?;
         }
     }
 
@@ -315,8 +313,8 @@ impl Watch {
         }
     }
 
-    /// `true` if the reader of our output went away.
-    fn sleep(&mut self) -> Result<bool, CliError> {
+    /// Fails as a write would where the reader of our output went away.
+    fn sleep(&mut self) -> Result<(), CliError> {
         let events = self.inotify.as_ref().map(AsFd::as_fd);
         let pipe = self.pipe.as_ref().map(AsFd::as_fd);
         let fds: Vec<BorrowedFd<'_>> = events.into_iter().chain(pipe).collect();
@@ -327,6 +325,9 @@ impl Watch {
             while rustix::io::read(fd, &mut buffer).is_ok_and(|n| n > 0) {}
         }
         let at_pipe = usize::from(self.inotify.is_some());
-        Ok(self.pipe.is_some() && woke == wake::Woke::By(at_pipe))
+        if self.pipe.is_some() && woke == wake::Woke::By(at_pipe) {
+            return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
+        }
+        Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::args::SchemaArgs;
 use super::error::{CliError, ErrorCode, ErrorReport, Outcome};
-use super::output::{Envelope, SCHEMA};
+use super::output::Envelope;
 use super::{Context, attach, doctor, list, logs, mux, report, status, stop};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde_json::{Map, Value, json};
@@ -23,25 +23,48 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ("mux-set", of::<mux::SetReport>()),
         ("run", of::<report::RunAndAttempts>()),
         ("status", of::<status::StatusReport>()),
+        ("wait", of::<report::RunAndAttempts>()),
         ("stop", of::<stop::StopReport>()),
         ("error", schema_for!(ErrorReport)),
     ]
 }
 
-/// Prints all schemas as one object, each under its name.
+/// The files that hold the schemas: names and contents.
 ///
 /// # Errors
-/// The output cannot be written.
-pub fn execute(ctx: &Context, _args: &SchemaArgs) -> Outcome {
+/// A schema cannot be written as JSON.
+pub fn files() -> Result<Vec<(String, String)>, CliError> {
+    all()
+        .into_iter()
+        .map(|(name, schema)| Ok((format!("{name}.json"), pretty(&schema.to_value())?)))
+        .collect()
+}
+
+fn pretty(value: &Value) -> Result<String, CliError> {
+    let text = serde_json::to_string_pretty(value);
+    let text = text.map_err(|e| CliError::new(ErrorCode::Internal, format!("cannot write a schema: {e}")))?;
+    Ok(format!("{text}\n"))
+}
+
+/// Prints all schemas as one object, each under its name, or writes a file each.
+///
+/// # Errors
+/// The output or a file cannot be written.
+pub fn execute(ctx: &Context, args: &SchemaArgs) -> Outcome {
+    if let Some(dir) = &args.dir {
+        for (name, text) in files()? {
+            let path = dir.join(name);
+            std::fs::write(&path, text)
+                .map_err(|e| CliError::new(ErrorCode::Io, format!("cannot write {}: {e}", path.display())))?;
+        }
+        return Ok(0);
+    }
     let schemas: Map<String, Value> =
         all().into_iter().map(|(name, schema)| (name.to_owned(), schema.to_value())).collect();
     if ctx.out().json() {
-        ctx.out().report(&json!({ "schema": SCHEMA, "schemas": schemas }), |_| String::new())?;
-        return Ok(0);
+        ctx.out().report(&json!({ "schemas": schemas }), |_| String::new())?;
+    } else {
+        ctx.out().bytes(pretty(&Value::Object(schemas))?.as_bytes())?;
     }
-    let mut text = serde_json::to_string_pretty(&schemas)
-        .map_err(|e| CliError::new(ErrorCode::Internal, format!("cannot write the schemas: {e}")))?;
-    text.push('\n');
-    ctx.out().bytes(text.as_bytes())?;
     Ok(0)
 }

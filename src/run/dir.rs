@@ -135,17 +135,18 @@ impl Dir {
             Err(Errno::NOENT) => return Observation::Absent,
             Err(e) => return Observation::unknown(format!("cannot open {}: {e}", path())),
         };
-        match rustix::fs::fstat(&fd) {
+        let size = match rustix::fs::fstat(&fd) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
                 return Observation::unknown(format!("{} is no regular file", path()));
             }
             Ok(stat) if stat.st_uid != rustix::process::geteuid().as_raw() => {
                 return Observation::unknown(format!("{} belongs to user {}", path(), stat.st_uid));
             }
-            Ok(_) => {}
+            Ok(stat) => u64::try_from(stat.st_size).unwrap_or(0).min(limit),
             Err(e) => return Observation::unknown(format!("cannot look at {}: {e}", path())),
-        }
-        let mut bytes = Vec::new();
+        };
+        // One byte more than there is, so that one read takes all and the next one sees the end.
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
         match File::from(fd).take(limit + 1).read_to_end(&mut bytes) {
             Ok(n) if n as u64 > limit => {
                 Observation::unknown(format!("{} is larger than {limit} bytes", path()))

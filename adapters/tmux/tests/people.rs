@@ -171,6 +171,20 @@ fn names_of_any_kind_do_not_break_a_row() {
 }
 
 #[test]
+fn a_caller_without_a_utf8_locale_reads_the_same() {
+    let lab = Lab::new();
+    let made =
+        lab.tmux.create(&session(&lab, "one", 1, &["/bin/sh", "-c", "echo zw\u{f6}lf; sleep 600"])).unwrap();
+    lab.by_hand(&["rename-window", "-t", made.window.as_str(), "gr\u{fc}n"]);
+    let poor = lab.tmux.clone().with_variable("LC_ALL", "C").with_variable("LANG", "C");
+    let Snapshot::Answered(seen) = poor.snapshot(Scope::Everything) else { panic!() };
+    assert_eq!(seen, lab.answered());
+    assert_eq!(seen.panes[0].window_name, "gr\u{fc}n");
+    until("the text", || poor.capture(&made.pane).ok().filter(|text| text.contains("zw\u{f6}lf")));
+    assert!(poor.create(&session(&lab, "two", 2, &["sleep", "600"])).unwrap().tagged);
+}
+
+#[test]
 fn a_foreign_option_that_breaks_a_row_is_unknown_and_not_absent() {
     let lab = Lab::new();
     lab.tmux.create(&session(&lab, "one", 1, &["sleep", "600"])).unwrap();

@@ -244,3 +244,168 @@ impl Part {
         let _ = rustix::fs::ftruncate(self.file.as_fd(), self.len);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::output::{LogReader, Piece};
+    use crate::verdict::Lease;
+
+    /// Gives its bytes in pieces of a fixed size.
+    struct Pieces<'b>(&'b [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let n = self.1.min(self.0.len()).min(buffer.len());
+            buffer[..n].copy_from_slice(&self.0[..n]);
+            self.0 = &self.0[n..];
+            Ok(n)
+        }
+    }
+
+    fn bytes(n: usize) -> Vec<u8> {
+        (0..n).map(|i| (i / 7) as u8).collect()
+    }
+
+    fn pieces(dir: &Dir, at: u64) -> Vec<Piece> {
+        let mut reader = LogReader::new(Dir::open(dir.path()).unwrap(), at);
+        let mut all = Vec::new();
+        while let Some(piece) = reader.read().unwrap() {
+            match (all.last_mut(), piece) {
+                (Some(Piece::Bytes(last)), Piece::Bytes(more)) => last.extend(more),
+                (_, piece) => all.push(piece),
+            }
+        }
+        assert_eq!(reader.position(), reader.end().unwrap());
+        all
+    }
+
+    fn recorded(input: &[u8], step: usize, mark: &[u8], limits: Limits) -> (tempfile::TempDir, Vec<Piece>) {
+        let home = tempfile::tempdir().unwrap();
+        let dir = Dir::open(home.path()).unwrap();
+        record(&dir, Pieces(input, step), mark, limits);
+        let all = pieces(&dir, 0);
+        (home, all)
+    }
+
+    #[test]
+    fn a_mark_ends_the_record_wherever_it_is_cut() {
+        let mark = mark("00112233");
+        let mut input = b"text \x18\x1bPloopmux-end;0011 more \x18".to_vec();
+        let expected = input.clone();
+        input.extend(mark.as_bytes());
+        input.extend(b"after the end");
+        for step in 1..input.len() {
+            let (_home, all) = recorded(&input, step, mark.as_bytes(), Limits::KEPT);
+            assert_eq!(all, [Piece::Bytes(expected.clone())], "in pieces of {step}");
+        }
+        // Without one the end of the input ends it, a begun mark included.
+        let cut = &input[..expected.len() + 5];
+        let (_home, all) = recorded(cut, 3, mark.as_bytes(), Limits::KEPT);
+        assert_eq!(all, [Piece::Bytes(cut.to_vec())]);
+    }
+
+    #[test]
+    fn the_first_and_the_last_part_are_kept_and_the_gap_is_counted() {
+        let limits = Limits { head: 1000, part: 300 };
+        let all_of_it = bytes(5000);
+        for n in 0..5000 {
+            if n % 37 != 0 && ![999, 1000, 1001, 1300, 1301, 1600, 1601, 1900, 1901].contains(&n) {
+                continue;
+            }
+            let (home, all) = recorded(&all_of_it[..n], 90, b"\x18mark", limits);
+            let mut position = 0;
+            for piece in &all {
+                match piece {
+                    Piece::Bytes(found) => {
+                        assert!(all_of_it[position..n].starts_with(found), "{n} at {position}");
+                        position += found.len();
+                    }
+                    Piece::Gap(gap) => {
+                        assert_eq!(position, 1000, "{n}: only behind the first part");
+                        position += *gap as usize;
+                    }
+                }
+            }
+            assert_eq!(position, n, "every byte is there or counted");
+            let kept: u64 =
+                std::fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().metadata().unwrap().len()).sum();
+            assert!(kept <= 1600, "{n}: {kept}");
+            if n > 1600 {
+                let Some(Piece::Bytes(last)) = all.last() else { panic!("{all:?}") };
+                assert!(last.len() >= 300.min(n - 1000), "{n}: the last part is there");
+            }
+        }
+    }
+
+    #[test]
+    fn a_reader_goes_on_from_any_position() {
+        let limits = Limits { head: 1000, part: 300 };
+        let all_of_it = bytes(2500);
+        let (home, _) = recorded(&all_of_it, 64, b"\x18mark", limits);
+        let dir = Dir::open(home.path()).unwrap();
+        for at in (0..2500).step_by(11) {
+            let position = pieces(&dir, at as u64).iter().fold(at, |position, piece| match piece {
+                Piece::Bytes(found) => {
+                    assert!(all_of_it[position..].starts_with(found), "from {at}");
+                    position + found.len()
+                }
+                Piece::Gap(gap) => position + *gap as usize,
+            });
+            assert_eq!(position, 2500, "from {at}");
+        }
+    }
+
+    #[test]
+    fn a_reader_follows_a_log_that_overtakes_it() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = Dir::open(home.path()).unwrap();
+        let all_of_it = bytes(4000);
+        let mut log = Log::new(&dir, Limits { head: 1000, part: 300 });
+        let mut reader = LogReader::new(Dir::open(home.path()).unwrap(), 0);
+        assert_eq!(reader.recorder(), Lease::Held);
+        let mut position = 0;
+        for (round, part) in all_of_it.chunks(130).enumerate() {
+            log.write(part);
+            // Sometimes it reads to the end, sometimes it falls behind by more than what is kept.
+            if round % 9 == 8 {
+                continue;
+            }
+            while let Some(piece) = reader.read().unwrap() {
+                match piece {
+                    Piece::Bytes(found) => {
+                        assert!(all_of_it[position..].starts_with(&found), "at {position}");
+                        position += found.len();
+                    }
+                    Piece::Gap(gap) => position += gap as usize,
+                }
+                assert_eq!(position as u64, reader.position());
+            }
+            assert_eq!(position, ((round + 1) * 130).min(4000));
+        }
+        log.finish();
+        assert_eq!(reader.recorder(), Lease::Free);
+        assert!(reader.read().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_log_that_somebody_else_records_is_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = Dir::open(home.path()).unwrap();
+        record(&dir, &b"first"[..], b"\x18mark", Limits::KEPT);
+        record(&dir, &b"second"[..], b"\x18mark", Limits::KEPT);
+        assert_eq!(pieces(&dir, 0), [Piece::Bytes(b"first".to_vec())]);
+    }
+
+    #[test]
+    fn a_directory_that_vanished_stops_no_reader() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = Dir::open(home.path()).unwrap();
+        std::fs::remove_dir_all(home.path()).unwrap();
+        let input = bytes(100_000);
+        let mut input = Pieces(&input, 1000);
+        record(&dir, &mut input, b"\x18mark", Limits::KEPT);
+        assert!(input.0.is_empty(), "everything was read");
+        assert!(!home.path().exists());
+    }
+}

@@ -176,7 +176,7 @@ fn the_keeper_does_not_wait_for_a_registered_stopper() {
 #[test]
 fn a_stopper_that_registered_before_the_end_is_never_listed() {
     let mux = Mux::new();
-    let script = "sleep 100000 & echo $! > stopper.part; mv stopper.part stopper; read line; exit 5";
+    let script = "setsid sleep 100000 & echo $! > stopper.part; mv stopper.part stopper; read line; exit 5";
     let attempt = Spec::sh(script).write(&mux);
     mux.launch(&attempt);
     let stopper = Kill(left(&mux.home().join("stopper")));

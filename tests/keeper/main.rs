@@ -3,6 +3,7 @@
 
 mod support;
 
+mod disk;
 mod engine;
 mod hangup;
 mod jobs;

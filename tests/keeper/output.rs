@@ -158,6 +158,7 @@ fn a_recorder_survives_what_ends_others() {
     let mux = Mux::new();
     let attempt = Spec::sh("echo one; read line; echo two").write(&mux);
     mux.launch(&attempt);
+    mux.shows(&attempt, "one");
     until("it is recorded", || attempt.has(name::OUTPUT).then_some(()));
     let dir = attempt.dir.to_str().unwrap();
     let children = loopmux::process::children(mux.server().pid).found;

@@ -16,8 +16,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A server that is on its way out answers wrongly or not at all; it is given this long to be gone.
-const ON_ITS_WAY: Duration = Duration::from_millis(500);
+/// The class of an explanation for which the multiplexer was not asked.
+pub(super) const NOT_ASKED: &str = "not-asked";
+
+/// A server that is on its way out answers wrongly or not at all. With hundreds of windows it takes a while.
+const ON_ITS_WAY: Duration = Duration::from_secs(5);
 
 /// Starts the process that asks. It needs nothing of the dead terminal.
 ///
@@ -51,23 +54,26 @@ pub(super) fn main(path: &Path) -> i32 {
 fn explain(launch: &LaunchFile, start: Option<&StartFile>) -> HangupFile {
     let snapshot = match backend::open(&launch.mux) {
         Ok(mux) => mux.snapshot(Scope::Everything),
-        Err(why) => return note(None, ReplyClass::Failed, why),
+        Err(why) => return note(None, NOT_ASKED, why),
     };
-    let class = snapshot.class();
+    let class = snapshot.class().as_str();
     match snapshot {
         Snapshot::Answered(answered) => {
             let (cause, said) = from_answer(&answered, start);
             note(cause, class, said)
         }
         Snapshot::NotServed(trouble) | Snapshot::Unknown(trouble) => {
-            let cause = without_answer(start.and_then(|s| s.server.as_ref()), trouble.class);
+            let server = start.and_then(|s| s.server.as_ref());
+            // A client that could not even be executed says nothing about the server.
+            let patience = if trouble.class == ReplyClass::Failed { ON_ITS_WAY / 10 } else { ON_ITS_WAY };
+            let cause = without_answer(server, trouble.class, patience);
             note(cause, class, trouble.to_string())
         }
     }
 }
 
-fn note(cause: Option<Cause>, class: ReplyClass, said: String) -> HangupFile {
-    HangupFile { schema: SCHEMA, cause, class: class.as_str().to_owned(), said, at_ms: now_ms() }
+fn note(cause: Option<Cause>, class: &str, said: String) -> HangupFile {
+    HangupFile { schema: SCHEMA, cause, class: class.to_owned(), said, at_ms: now_ms() }
 }
 
 /// A server answered. What it lists explains the end if it is the server that had the window.
@@ -99,12 +105,12 @@ fn from_answer(answered: &Answered, start: Option<&StartFile>) -> (Option<Cause>
 }
 
 /// No answer that counts: the kernel says whether the server is gone, perhaps in a moment.
-fn without_answer(server: Option<&Identity>, class: ReplyClass) -> Option<Cause> {
+fn without_answer(server: Option<&Identity>, class: ReplyClass, patience: Duration) -> Option<Cause> {
     match Handle::open(server?) {
         Opened::Gone => Some(Cause::ServerGone),
         Opened::Unknown(_) => None,
         Opened::Handle(handle) => {
-            if ends_within(&handle, ON_ITS_WAY) {
+            if ends_within(&handle, patience) {
                 return Some(Cause::ServerGone);
             }
             // It lives on without a single session; ours was the last.
@@ -117,7 +123,10 @@ fn ends_within(handle: &Handle, patience: Duration) -> bool {
     let end = Instant::now() + patience;
     loop {
         let rest = end.saturating_duration_since(Instant::now());
-        let rest = Timespec { tv_sec: 0, tv_nsec: i64::from(rest.subsec_nanos()) };
+        let rest = Timespec {
+            tv_sec: i64::try_from(rest.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: i64::from(rest.subsec_nanos()),
+        };
         let mut polled = [PollFd::new(handle, PollFlags::IN)];
         match poll(&mut polled, Some(&rest)) {
             Err(rustix::io::Errno::INTR) if Instant::now() < end => {}
@@ -182,6 +191,7 @@ mod tests {
     fn without_an_answer_only_the_kernel_says_that_a_server_is_gone() {
         let me = process::current();
         let gone = Identity { start: me.start + 1, ..me.clone() };
+        let without_answer = |server, class| without_answer(server, class, Duration::ZERO);
         assert_eq!(without_answer(Some(&gone), ReplyClass::NoListener), Some(Cause::ServerGone));
         assert_eq!(without_answer(Some(&me), ReplyClass::NoListener), None);
         assert_eq!(without_answer(Some(&me), ReplyClass::NoTarget), Some(Cause::SessionKilled));

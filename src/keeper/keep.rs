@@ -67,7 +67,8 @@ fn run(ready: Ready, signals: &mut Signals, terminal: &mut Terminal) -> i32 {
     };
     let mux = backend::open(&launch.mux);
     let here = mux.as_ref().ok().and_then(|mux| mux.here());
-    match receipts.write(name::START, &start_receipt(&launch, here.as_ref())) {
+    let start = start_receipt(&launch, here.as_ref());
+    match receipts.write(name::START, &start) {
         Ok(()) => {}
         Err(WriteError::Exists(_)) => {
             terminal.say_line("nothing is started here: another keeper was faster");
@@ -93,10 +94,11 @@ fn run(ready: Ready, signals: &mut Signals, terminal: &mut Terminal) -> i32 {
         .and_then(|()| adopt_descendants(launch.role))
         .and_then(|()| if terminal.hung_up() { Err(TERMINAL_GONE.to_owned()) } else { Ok(()) })
         .and_then(|()| spawn::spawn(&launch, vars, lease.as_ref().map(AsFd::as_fd)));
-    let mut tend = Tend::new(&launch, &receipts, signals, terminal, room);
+    let mut tend = Tend::new(&launch, &receipts, signals, terminal, room, start.server);
     let end = match started {
         Ok(program) => {
             spawned_receipt(&receipts, program);
+            give_back_memory();
             tend.program(program)
         }
         Err(why) => tend.not_started(why),
@@ -223,4 +225,14 @@ fn spawned_receipt(receipts: &Receipts<'_>, program: Pid) {
     };
     // It helps to find what a killed keeper leaves behind. The program runs, so a failure here stops nothing.
     let _ = receipts.write(name::SPAWNED, &file);
+}
+
+/// From here on this process sleeps, beside hundreds like it: what the start took and freed goes back to the system.
+#[allow(unsafe_code)]
+fn give_back_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the call only releases what the allocator holds free.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }

@@ -1,12 +1,14 @@
 //! From the spawn to the last descendant's end.
 
+use super::explain;
 use super::leftovers::{Leftovers, Own};
 use super::receipts::{self, Receipts};
 use super::signals::{self, Arrived, Signals};
 use super::terminal::Terminal;
+use crate::process::{self, Identity};
 use crate::run::dir::Temp;
 use crate::run::files::{EmptiedFile, ExitFile, HangupFile, LaunchFile, Role, SCHEMA, name, now_ms};
-use crate::verdict::{End, Observation};
+use crate::verdict::{Cause, End, Observation};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, wait};
@@ -15,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// How long a failed exit receipt waits for its next try.
 const AGAIN: Duration = Duration::from_secs(1);
+/// A server that ends takes its terminals away first. A moment later the kernel knows, and nobody needs to be asked.
+const MOMENT: Duration = Duration::from_millis(25);
 /// An explainer that has not ended by then never will: its own deadlines are far shorter.
 const EXPLAINER: Duration = Duration::from_secs(10);
 
@@ -31,6 +35,9 @@ pub(super) struct Tend<'a, 'd> {
     program: Option<Pid>,
     exit: Option<Exit>,
     own: Own,
+    /// The server around this window, where it could be identified.
+    server: Option<Identity>,
+    explain_at: Option<Instant>,
     explainer_until: Option<Instant>,
     childless: bool,
 }
@@ -51,6 +58,7 @@ impl<'a, 'd> Tend<'a, 'd> {
         signals: &'a mut Signals,
         terminal: &'a mut Terminal,
         room: Temp<'d>,
+        server: Option<Identity>,
     ) -> Self {
         Self {
             launch,
@@ -62,6 +70,8 @@ impl<'a, 'd> Tend<'a, 'd> {
             program: None,
             exit: None,
             own: Own::default(),
+            server,
+            explain_at: None,
             explainer_until: None,
             childless: false,
         }
@@ -85,11 +95,11 @@ impl<'a, 'd> Tend<'a, 'd> {
     /// Waits until the multiplexer's word on a hang-up is written. Whoever writes the end down waits for it while
     /// this process lives.
     pub(super) fn explained(&mut self) {
-        while self.own.explainer.is_some() {
+        while self.explain_at.is_some() || self.own.explainer.is_some() {
             self.sleep();
             self.signals.arrived();
             self.reap();
-            self.end_late_explainer();
+            self.explain();
         }
     }
 
@@ -102,7 +112,7 @@ impl<'a, 'd> Tend<'a, 'd> {
         loop {
             self.take_signals();
             self.reap();
-            self.end_late_explainer();
+            self.explain();
             self.settle();
             if let Some(end) = self.nothing_is_left() {
                 return end;
@@ -131,7 +141,7 @@ impl<'a, 'd> Tend<'a, 'd> {
             self.forward(Signal::CONT);
             // After the program's end a hang-up explains nothing any more.
             if self.exit.is_none() && self.launch.role == Role::Attempt {
-                self.explain();
+                self.explain_at = Some(Instant::now() + MOMENT);
             }
         }
     }
@@ -266,39 +276,22 @@ impl<'a, 'd> Tend<'a, 'd> {
         Some(exit.file.end.clone())
     }
 
-    /// Asks the multiplexer what went away. A process of its own, so that this one goes on reaping.
+    /// Finds out what went away, when that is due: from the kernel, else from the multiplexer. The multiplexer is
+    /// asked by a process of its own, so that this one goes on reaping.
     fn explain(&mut self) {
-        match super::explain::start(self.receipts.dir) {
-            Ok(pid) => {
-                self.own.explainer = Some(pid);
-                self.explainer_until = Some(Instant::now() + EXPLAINER);
+        let now = Instant::now();
+        if self.explain_at.is_some_and(|at| now >= at) {
+            self.explain_at = None;
+            match &self.server {
+                Some(server) if process::life(server) == process::Life::Gone => {
+                    let said = format!("server {} is gone", server.pid);
+                    self.explained_by(Some(Cause::ServerGone), explain::NOT_ASKED, said);
+                }
+                _ => self.start_explainer(),
             }
-            Err(e) => self.unexplained(&format!("the multiplexer could not be asked: {e}")),
         }
-    }
-
-    fn explainer_ended(&mut self) {
-        self.explainer_until = None;
-        if matches!(self.receipts.dir.has(name::HANGUP), Observation::Absent) {
-            self.unexplained("whoever asked the multiplexer ended without an answer");
-        }
-    }
-
-    fn unexplained(&self, said: &str) {
-        let file = HangupFile {
-            schema: SCHEMA,
-            cause: None,
-            class: loopmux_mux::ReplyClass::Failed.as_str().to_owned(),
-            said: said.to_owned(),
-            at_ms: now_ms(),
-        };
-        // Without it the loss has no cause, and stays a loss.
-        let _ = self.receipts.write(name::HANGUP, &file);
-    }
-
-    fn end_late_explainer(&mut self) {
         if let (Some(pid), Some(until)) = (self.own.explainer, self.explainer_until)
-            && Instant::now() >= until
+            && now >= until
         {
             // It has not been reaped, so its number is its own.
             let _ = rustix::process::kill_process(pid, Signal::KILL);
@@ -306,10 +299,38 @@ impl<'a, 'd> Tend<'a, 'd> {
         }
     }
 
+    fn start_explainer(&mut self) {
+        match explain::start(self.receipts.dir) {
+            Ok(pid) => {
+                self.own.explainer = Some(pid);
+                self.explainer_until = Some(Instant::now() + EXPLAINER);
+            }
+            Err(e) => {
+                let said = format!("the multiplexer could not be asked: {e}");
+                self.explained_by(None, explain::NOT_ASKED, said);
+            }
+        }
+    }
+
+    fn explainer_ended(&mut self) {
+        self.explainer_until = None;
+        if matches!(self.receipts.dir.has(name::HANGUP), Observation::Absent) {
+            let said = "whoever asked the multiplexer ended without an answer".to_owned();
+            self.explained_by(None, loopmux_mux::ReplyClass::Failed.as_str(), said);
+        }
+    }
+
+    fn explained_by(&self, cause: Option<Cause>, class: &str, said: String) {
+        let file = HangupFile { schema: SCHEMA, cause, class: class.to_owned(), said, at_ms: now_ms() };
+        // Without it the loss has no cause, and stays a loss.
+        let _ = self.receipts.write(name::HANGUP, &file);
+    }
+
     /// Sleeps until a signal arrives, the terminal goes away, or something is due.
     fn sleep(&mut self) {
         let exit = self.exit.as_ref();
         let dues = [
+            self.explain_at,
             self.explainer_until,
             exit.and_then(|exit| exit.again),
             exit.filter(|_| self.has_leftovers()).and_then(|exit| exit.leftovers.due()),

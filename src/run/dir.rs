@@ -70,7 +70,10 @@ impl Dir {
     /// # Errors
     /// As the operating system says.
     pub fn make(&self, name: &str) -> io::Result<Self> {
-        fault::around_file("make", name, || rustix::fs::mkdirat(&self.fd, name, Mode::RWXU))?;
+        fault::around_file("make", name, || {
+            fault::room(name)?;
+            rustix::fs::mkdirat(&self.fd, name, Mode::RWXU)
+        })?;
         self.sub(name)
     }
 
@@ -254,7 +257,8 @@ impl Dir {
     /// As the operating system says.
     pub fn append(&self, name: &str) -> Result<File, WriteError> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)
+        let fd = fault::room(name)
+            .and_then(|()| rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR))
             .map_err(|e| self.failed("open", name, e.into()))?;
         Ok(File::from(fd))
     }
@@ -298,7 +302,8 @@ impl Dir {
 
     fn create(&self, name: &str) -> Result<File, WriteError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)
+        let fd = fault::room(name)
+            .and_then(|()| rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR))
             .map_err(|e| self.failed("create", name, e.into()))?;
         Ok(File::from(fd))
     }
@@ -356,6 +361,7 @@ impl<'d> Temp<'d> {
             return self.sync_name(name);
         }
         let bytes = json(value);
+        fault::room(name).map_err(|e| self.dir.failed("write", name, e.into()))?;
         self.file.write_all_at(&bytes, 0).map_err(|e| self.dir.failed("write", name, e))?;
         self.file.set_len(bytes.len() as u64).map_err(|e| self.dir.failed("shorten", name, e))?;
         self.file.sync_all().map_err(|e| self.dir.failed("sync", name, e))?;

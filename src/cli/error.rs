@@ -121,7 +121,7 @@ impl ErrorCode {
     /// The word before the message. A guard that refuses is no fault.
     fn label(self) -> &'static str {
         match self {
-            Self::RefusedAlive | Self::RefusedUnknown => "refused",
+            Self::RefusedAlive | Self::RefusedUnknown | Self::UnsupportedSchema => "refused",
             _ => "error",
         }
     }
@@ -254,6 +254,7 @@ impl From<StoreError> for CliError {
     fn from(e: StoreError) -> Self {
         let code = match &e {
             StoreError::Busy { .. } => ErrorCode::Busy,
+            StoreError::Newer(_) => ErrorCode::UnsupportedSchema,
             StoreError::Unreadable(_) | StoreError::Forbidden(_) => ErrorCode::RefusedUnknown,
             StoreError::ForeignOwner { .. }
             | StoreError::NoLocks { .. }

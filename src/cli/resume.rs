@@ -4,6 +4,8 @@ use super::args::ResumeArgs;
 use super::{CliError, Context, ErrorCode, Outcome, run};
 use crate::backends;
 use crate::engine::begin;
+use crate::run::newer::newer;
+use crate::run::write::StoreError;
 use crate::verdict::Observation;
 use serde_json::json;
 
@@ -19,7 +21,12 @@ pub fn execute(ctx: &Context, args: &ResumeArgs) -> Outcome {
         Observation::Absent => {
             return Err(CliError::new(ErrorCode::RefusedUnknown, format!("run {id} has no run.json")));
         }
-        Observation::Unknown(why) => return Err(CliError::new(ErrorCode::RefusedUnknown, why.to_string())),
+        Observation::Unknown(why) => {
+            return Err(match newer(target.dir()) {
+                Some(file) => StoreError::from(file).into(),
+                None => CliError::new(ErrorCode::RefusedUnknown, why.to_string()),
+            });
+        }
     };
     let mux = backends::open(ctx.settings()?, &file.mux)
         .map_err(|why| CliError::new(ErrorCode::MuxMissing, why).hint("see: loopmux mux"))?;

@@ -6,7 +6,7 @@ use crate::backends;
 use crate::ops::end::Survivor;
 use crate::ops::inside;
 use crate::ops::stop::{How, Report, StopError, stop};
-use crate::run::write::ProjectWrite;
+use crate::run::write::{ProjectWrite, StoreError};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -96,6 +96,9 @@ pub fn execute(ctx: &Context, args: &StopArgs) -> Outcome {
         }
     }
     if let Some(error) = failed {
+        if !ctx.out().json() {
+            ctx.out().bytes(text(&report).as_bytes())?;
+        }
         return Err(error.with_data(&report));
     }
     ctx.out().report(&report, text)?;
@@ -166,7 +169,8 @@ fn text(report: &StopReport) -> String {
 fn from_stop(e: &StopError, id: &str) -> CliError {
     let code = match e {
         StopError::NotThere(_) => ErrorCode::NotFound,
-        StopError::Store(crate::run::write::StoreError::Busy { .. }) => ErrorCode::Busy,
+        StopError::Store(StoreError::Busy { .. }) => ErrorCode::Busy,
+        StopError::Store(StoreError::Newer(_)) => ErrorCode::UnsupportedSchema,
         StopError::Store(_) | StopError::Write(_) => ErrorCode::Io,
     };
     CliError::new(code, format!("run {id} could not be stopped: {e}"))

@@ -66,6 +66,9 @@ impl AttemptView {
         let e = &self.evidence;
         let mut out = Vec::new();
         let mut note = |what: &str, why: &Why| out.push(format!("{what}: {why}"));
+        if let Observation::Unknown(why) = &self.launch {
+            note("launch file", why);
+        }
         if let Observation::Unknown(why) = &e.start {
             note("start receipt", why);
         }
@@ -83,6 +86,16 @@ impl AttemptView {
         }
         if let Observation::Unknown(why) = &e.hangup {
             note("hang-up note", why);
+        }
+        for (what, file) in [
+            ("the window's ids", self.created.as_ref().map(|_| ())),
+            ("the program's identity", self.spawned.as_ref().map(|_| ())),
+            ("what still runs", self.leftovers.as_ref().map(|_| ())),
+            ("whether anything still runs", self.emptied.as_ref().map(|_| ())),
+        ] {
+            if let Observation::Unknown(why) = file {
+                note(what, &why);
+            }
         }
         if let ServerSeen::Unknown(why) = &e.server {
             note("multiplexer", why);

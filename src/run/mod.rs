@@ -8,6 +8,7 @@ pub mod fskind;
 pub mod id;
 pub mod journal;
 pub mod locks;
+pub mod newer;
 pub mod output;
 pub mod record;
 pub mod store;

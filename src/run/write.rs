@@ -6,6 +6,7 @@ use super::files::{ControlFile, ProjectFile, RunFile, SCHEMA, StopFile, name};
 use super::id::{RunId, project_key};
 use super::journal::{self, Event};
 use super::locks::{self, TakeError};
+use super::newer::{Newer, newer};
 use super::record::{Change, Forbidden, Outcome, Record};
 use super::store::{ReadStore, RunRead, place};
 use super::text::OsText;
@@ -63,6 +64,9 @@ pub enum StoreError {
     /// A file that must be read first could not be.
     #[error("{0}")]
     Unreadable(Why),
+    /// A newer loopmux wrote a file of the run.
+    #[error(transparent)]
+    Newer(#[from] Newer),
     /// The record permits no such change.
     #[error(transparent)]
     Forbidden(#[from] Forbidden),
@@ -475,11 +479,14 @@ impl ProjectWrite {
     /// A published run, for an act that holds the run lock.
     ///
     /// # Errors
-    /// It is not there, or cannot be opened.
+    /// It is not there, cannot be opened, or a newer loopmux wrote in it.
     pub fn run(&self, lock: &RunLock) -> Result<RunWrite, StoreError> {
         let runs = self.sub(place::RUNS)?;
         let path = runs.path().join(lock.id.as_str());
         let dir = runs.sub(lock.id.as_str()).map_err(|e| io_error("open", &path, e))?;
+        if let Some(file) = newer(&dir) {
+            return Err(file.into());
+        }
         Ok(RunWrite { id: lock.id.clone(), dir })
     }
 

@@ -28,6 +28,7 @@ impl Obstacle {
     /// It is certain that something is alive, or that nobody may touch the run as it is.
     pub fn is_certain(&self) -> bool {
         match self {
+            Self::Status(Status::Unknown) => false,
             Self::Status(_) | Self::Engine | Self::Alive(_) => true,
             Self::EngineUnknown(_) | Self::Unproven(..) | Self::Unswept(_) | Self::Attempts(_) => false,
         }

@@ -99,7 +99,8 @@ pub fn run(read: &RunRead, looks: &mut Looks<'_>) -> RunView {
     };
     let seen_record = match (&record, &file) {
         (Observation::Known(r), Observation::Known(f)) => {
-            Observation::Known(RecordSeen { status: r.status, more_to_decide: f.work.more_to_decide() })
+            let more_to_decide = f.work.more_to_decide() || r.launch_is_due();
+            Observation::Known(RecordSeen { status: r.status, more_to_decide })
         }
         // Without its own file nobody knows whether more is to be decided; a final record says enough.
         (Observation::Known(r), _) if r.status.row().is_final => {

@@ -193,6 +193,12 @@ impl Record {
         })
     }
 
+    /// It was taken up again, and its next attempt was not begun: what is known of its latest attempt is an earlier
+    /// end, not the run's.
+    pub fn launch_is_due(&self) -> bool {
+        self.earlier.last().is_some_and(|earlier| earlier.attempt == self.attempt)
+    }
+
     /// The record after a change.
     ///
     /// # Errors

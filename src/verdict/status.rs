@@ -202,12 +202,14 @@ pub fn derive_status(
         EngineSeen::Unknown(_) => return Status::Unknown,
         EngineSeen::Gone => {}
     }
+    // An engine that pauses says what it waits for, and goes.
+    let left = if record.status == Status::Paused { Status::Paused } else { Status::Interrupted };
     match latest {
-        None => Status::Interrupted,
+        None => left,
         Some(Verdict::Running { .. }) => Status::Orphaned,
         Some(Verdict::Launching | Verdict::Unknown { .. }) => Status::Unknown,
         Some(ended) if record.more_to_decide => match ended.leftovers() {
-            Leftovers::None => Status::Interrupted,
+            Leftovers::None => left,
             Leftovers::Some | Leftovers::Settling => Status::Orphaned,
             Leftovers::Unknown(_) => Status::Unknown,
         },

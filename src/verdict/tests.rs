@@ -291,6 +291,11 @@ fn a_status_is_derived_from_record_engine_and_verdict() {
     let plan = record(Status::Running, true);
     assert_eq!(of(&plan, &gone, Some(&exited(0))), Status::Interrupted);
     assert_eq!(of(&plan, &gone, Some(&lost)), Status::Interrupted);
+    let paused = |more| record(Status::Paused, more);
+    assert_eq!(of(&paused(true), &gone, Some(&exited(3))), Status::Paused);
+    assert_eq!(of(&paused(true), &gone, None), Status::Paused);
+    assert_eq!(of(&paused(false), &gone, Some(&exited(3))), Status::Failed);
+    assert_eq!(of(&paused(true), &gone, Some(&running)), Status::Orphaned);
     let left = Verdict::Exited { end: End::Code(0), leftovers: Leftovers::Some };
     assert_eq!(of(&plan, &gone, Some(&left)), Status::Orphaned);
 }

@@ -200,7 +200,9 @@ impl From<BeginError> for CliError {
                 Self::new(code, format!("run {id} cannot be resumed: {obstacle}"))
                     .hint(format!("see: loopmux status {}", id.short()))
             }
-            e @ BeginError::NoEngine { .. } => Self::new(ErrorCode::LaunchFailed, e.to_string()),
+            e @ (BeginError::NoEngine { .. } | BeginError::Keeper(_)) => {
+                Self::new(ErrorCode::LaunchFailed, e.to_string())
+            }
             e @ (BeginError::Engine(_) | BeginError::Io { .. }) => Self::new(ErrorCode::Io, e.to_string()),
         }
     }

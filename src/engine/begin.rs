@@ -3,18 +3,18 @@
 use super::{Engine, EngineError, Finished, Notice, Signals, Wakes};
 use crate::observe::{self, Looks, RunView};
 use crate::ops::control::{self, ControlError, open_engine_window};
-use crate::ops::programs::KeeperProgram;
+use crate::ops::programs::{KeeperProgram, KeeperTrouble};
 use crate::ops::stop::engine_inbox;
 use crate::process::{self, Handle};
 use crate::run::dir::{Dir, WriteError};
-use crate::run::files::{EnvFile, MuxRef, RunFile, SCHEMA, Work, name, now_ms};
+use crate::run::files::{EnvFile, ExitFile, MuxRef, RefusedFile, RunFile, SCHEMA, Work, name, now_ms};
 use crate::run::id::RunId;
 use crate::run::journal::Event;
 use crate::run::record::Outcome;
 use crate::run::store::RunRead;
 use crate::run::text::OsText;
 use crate::run::write::{EngineRun, ProjectWrite, Staged, StoreError, WriteStore};
-use crate::verdict::{Observation, Obstacle, Verdict, permit};
+use crate::verdict::{End, Observation, Obstacle, Verdict, permit};
 use crate::wake::{self, Inbox};
 use loopmux_mux::{CreateError, Multiplexer};
 use std::ffi::OsString;
@@ -72,6 +72,9 @@ pub enum BeginError {
         /// What came back.
         source: std::io::Error,
     },
+    /// The keeper program cannot be used; nothing was launched.
+    #[error(transparent)]
+    Keeper(#[from] KeeperTrouble),
     /// The run cannot be resumed.
     #[error("run {id} cannot be resumed: {obstacle}")]
     NotResumable {
@@ -161,6 +164,7 @@ pub fn resume(
     let signals = take_signals()?;
     let run = {
         let lock = project.lock_run(read.id())?;
+        project.run(&lock)?;
         // Under the run lock: what is proven ended now stays ended, and no other engine can begin.
         let view = observe::run(read, &mut Looks::none());
         if let Some(obstacle) = obstacle(&view) {
@@ -278,11 +282,12 @@ pub fn detach_resume(
 ) -> Result<(), BeginError> {
     let (run, before) = {
         let lock = project.lock_run(read.id())?;
+        let run = project.run(&lock)?;
         let view = observe::run(read, &mut Looks::none());
         if let Some(obstacle) = obstacle(&view) {
             return Err(BeginError::NotResumable { id: read.id().clone(), obstacle });
         }
-        (project.run(&lock)?, view.record.known().map(|r| r.rev))
+        (run, view.record.known().map(|r| r.rev))
     };
     let there = || read.record().known().map(|r| r.rev) != before;
     let number = engine_numbers(run.dir()).last().map_or(1, |n| n + 1);
@@ -290,7 +295,10 @@ pub fn detach_resume(
     match window.open(project, mux, &there)? {
         None => Ok(()),
         Some(_) if there() => Ok(()),
-        Some(why) => Err(BeginError::NoEngine { id: file.id.clone(), why }),
+        Some(why) => {
+            run.dir().remove_file(EXTRA)?;
+            Err(BeginError::NoEngine { id: file.id.clone(), why })
+        }
     }
 }
 
@@ -313,6 +321,7 @@ impl Window<'_> {
     ) -> Result<Option<String>, BeginError> {
         let keeper = KeeperProgram::find()
             .map_err(|source| BeginError::Io { what: "find the path of this program", source })?;
+        keeper.check()?;
         let inbox = Inbox::bind(&format!("b-{}", crate::run::dir::random_hex(6))).ok();
         let (env, extra) = self.environment;
         let vars = extra.into_iter().map(|(n, v)| (OsText(n), OsText(v))).collect();
@@ -342,6 +351,9 @@ impl Window<'_> {
             let ended = pane.as_ref().is_some_and(|p| {
                 matches!(wake::wait(&[p.as_fd()], Some(Duration::ZERO)), Ok(wake::Woke::By(_)))
             });
+            if let Some(why) = came_to_nothing(self.dir, self.number) {
+                return Ok(Some(why));
+            }
             if ended {
                 return Ok(Some("its window closed at once".to_owned()));
             }
@@ -356,6 +368,24 @@ impl Window<'_> {
                 inbox.drain();
             }
         }
+    }
+}
+
+/// What the keeper of an engine's window says where no engine runs in it. If a run has begun meanwhile, that counts
+/// more.
+fn came_to_nothing(run_dir: &Dir, number: u32) -> Option<String> {
+    let dir = run_dir.sub(name::ENGINE).and_then(|d| d.sub(&number.to_string())).ok()?;
+    match dir.read_json::<RefusedFile>(name::REFUSED) {
+        Observation::Known(refused) => return Some(refused.why),
+        Observation::Absent | Observation::Unknown(_) => {}
+    }
+    match dir.read_json::<ExitFile>(name::EXIT) {
+        Observation::Known(exit) => Some(match exit.end {
+            End::Code(code) => format!("it exited {code} at once, and its window says why"),
+            End::Signal(signal) => format!("signal {signal} ended it at once"),
+            End::SpawnError(why) => why,
+        }),
+        Observation::Absent | Observation::Unknown(_) => None,
     }
 }
 

@@ -71,8 +71,8 @@ pub struct Reply {
 /// Why a client was not executed. Nothing was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
-    /// No program is at that path.
-    #[error("no program at {0}")]
+    /// No program is at that path, or it is a script whose interpreter is not there.
+    #[error("no program at {0}, or the interpreter that its first line names is not there")]
     NoProgram(PathBuf),
     /// The program may not be executed, or is none.
     #[error("{binary} cannot be executed: {source}", binary = .binary.display())]

@@ -29,6 +29,8 @@ pub struct World {
     pub prefix: Vec<OsString>,
     /// The program; a test that replaces it has its own copy.
     pub program: PathBuf,
+    /// The state directory.
+    pub state: PathBuf,
 }
 
 /// What a command did.
@@ -80,7 +82,8 @@ impl World {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o700)).expect("chmod");
         }
         let program = PathBuf::from(env!("CARGO_BIN_EXE_loopmux"));
-        Self { root, env: Vec::new(), prefix: Vec::new(), program }
+        let state = root.path().join("state");
+        Self { root, env: Vec::new(), prefix: Vec::new(), program, state }
     }
 
     /// The world's own directory.
@@ -95,7 +98,7 @@ impl World {
 
     /// The state directory.
     pub fn state(&self) -> PathBuf {
-        self.root.path().join("state")
+        self.state.clone()
     }
 
     /// The socket of the private server.

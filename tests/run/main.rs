@@ -3,12 +3,15 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod blind;
 mod ends;
 mod engine;
 mod environment;
 mod hup;
 mod inside;
 mod lost;
+mod names;
 mod people;
 mod resume;
 mod signals;
+mod upgrade;

@@ -17,9 +17,12 @@ pub(crate) struct Lab {
     pub(crate) tmux: Tmux,
 }
 
-/// The tmux under test: `LOOPMUX_TMUX`, to try another version, or the system's.
+/// The tmux under test: `LOOPMUX_TMUX`, to try another version, or the first one on the path.
 pub(crate) fn binary() -> PathBuf {
-    std::env::var_os("LOOPMUX_TMUX").map_or_else(|| PathBuf::from("/usr/bin/tmux"), PathBuf::from)
+    let named = std::env::var_os("LOOPMUX_TMUX").map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = || std::env::split_paths(&path).map(|dir| dir.join("tmux")).find(|tmux| tmux.is_file());
+    named.or_else(found).expect("tmux is installed")
 }
 
 impl Lab {

@@ -177,7 +177,10 @@ fn a_caller_without_a_utf8_locale_reads_the_same() {
         lab.tmux.create(&session(&lab, "one", 1, &["/bin/sh", "-c", "echo zw\u{f6}lf; sleep 600"])).unwrap();
     lab.by_hand(&["rename-window", "-t", made.window.as_str(), "gr\u{fc}n"]);
     let poor = lab.tmux.clone().with_variable("LC_ALL", "C").with_variable("LANG", "C");
-    let Snapshot::Answered(seen) = poor.snapshot(Scope::Everything) else { panic!() };
+    let seen = match poor.snapshot(Scope::Everything) {
+        Snapshot::Answered(seen) => seen,
+        other => panic!("{other:?}"),
+    };
     assert_eq!(seen, lab.answered());
     assert_eq!(seen.panes[0].window_name, "gr\u{fc}n");
     until("the text", || poor.capture(&made.pane).ok().filter(|text| text.contains("zw\u{f6}lf")));
@@ -225,7 +228,7 @@ fn the_default_directory_is_made_for_a_create_and_not_for_a_look() {
     let mut lab = Lab::new();
     let below = |endpoint: &Endpoint| {
         let tmux = Tmux::below(binary(), endpoint, Some(lab.dir.path().as_os_str())).unwrap();
-        tmux.with_variable("HOME", lab.dir.path())
+        tmux.with_variable("HOME", lab.dir.path()).with_deadlines(HANG, HANG)
     };
     let uid = rustix::process::getuid().as_raw();
     let dir = lab.path(&format!("tmux-{uid}"));

@@ -96,17 +96,17 @@ fn something_else_at_the_sockets_path_is_no_answer_and_is_left_there() {
     let made = lab.tmux.create(&session(&lab, "one", 1, &["sleep", "600"])).unwrap();
     let (socket, aside) = (lab.tmux.socket().to_owned(), lab.path("aside"));
     std::fs::rename(&socket, &aside).unwrap();
-    let tmux = impatient(&lab.tmux);
+    let tmux = &lab.tmux;
 
     std::fs::write(&socket, "a file").unwrap();
-    assert_eq!(classes(&tmux), ReplyClass::NoListener);
+    assert_eq!(classes(tmux), ReplyClass::NoListener);
     assert_eq!(std::fs::read(&socket).unwrap(), b"a file");
     std::fs::remove_file(&socket).unwrap();
 
     let deaf = UnixListener::bind(&socket).unwrap();
-    assert_eq!(classes(&tmux), ReplyClass::TimedOut);
+    assert_eq!(classes(&impatient(tmux)), ReplyClass::TimedOut);
     drop(deaf);
-    assert_eq!(classes(&tmux), ReplyClass::NoListener);
+    assert_eq!(classes(tmux), ReplyClass::NoListener);
     std::fs::remove_file(&socket).unwrap();
 
     let rude = UnixListener::bind(&socket).unwrap();
@@ -116,12 +116,12 @@ fn something_else_at_the_sockets_path_is_no_answer_and_is_left_there() {
             drop(rude.accept());
         }
     });
-    assert_eq!(classes(&tmux), ReplyClass::ServerLost);
+    assert_eq!(classes(tmux), ReplyClass::ServerLost);
     hangs_up.join().unwrap();
     std::fs::remove_file(&socket).unwrap();
 
     std::fs::create_dir(&socket).unwrap();
-    assert!(matches!(classes(&tmux), ReplyClass::NoListener | ReplyClass::Failed));
+    assert!(matches!(classes(tmux), ReplyClass::NoListener | ReplyClass::Failed));
     std::fs::remove_dir(&socket).unwrap();
 
     std::fs::rename(&aside, &socket).unwrap();
@@ -138,6 +138,7 @@ fn as_nobody(lab: &Lab) -> Tmux {
     Tmux::new(wrapper, &Endpoint::Path(lab.tmux.socket().to_owned()))
         .unwrap()
         .with_variable("HOME", "/nonexistent")
+        .with_deadlines(HANG, HANG)
 }
 
 #[test]

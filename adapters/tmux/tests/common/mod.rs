@@ -36,6 +36,8 @@ impl Lab {
         std::fs::write(dir.path().join(".tmux.conf"), config).unwrap();
         let tmux = Tmux::new(binary(), &Endpoint::Path(dir.path().join("s"))).unwrap();
         let tmux = tmux.with_variable("HOME", dir.path()).with_variable("XDG_CONFIG_HOME", dir.path());
+        // A busy machine is no fault of the server's.
+        let tmux = tmux.with_deadlines(HANG, HANG);
         Self { dir, tmux }
     }
 

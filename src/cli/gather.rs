@@ -6,7 +6,7 @@ use crate::backends;
 use crate::observe::{self, Look, Looks, RunView};
 use crate::run::files::MuxRef;
 use crate::run::id::RunId;
-use crate::run::store::ProjectRead;
+use crate::run::store::{ProjectRead, RunRead};
 use crate::run::text::OsText;
 use crate::verdict::{EngineSeen, Observation, Why};
 use loopmux_mux::{Answered, PaneRow, Snapshot};
@@ -37,26 +37,49 @@ pub fn runs(project: &ProjectRead, limit: Option<usize>) -> Result<Vec<RunView>,
             return Err(CliError::new(ErrorCode::Io, format!("cannot list the runs: {why}")));
         }
     };
-    let wanted = limit.unwrap_or(usize::MAX);
-    let mut views: Vec<RunView> = Vec::new();
-    for id in &ids {
-        // Whatever was made in the same second may be newer.
-        if views.len() >= wanted && views.last().is_some_and(|v| v.id.second() != id.second()) {
-            break;
-        }
-        views.extend(run(project, id));
-    }
+    // Whatever was made in the same second as the last one wanted may be newer.
+    let wanted = match limit.and_then(|n| n.checked_sub(1)).and_then(|last| ids.get(last)) {
+        Some(last) => ids.iter().take_while(|id| id.second() >= last.second()).count(),
+        None if limit == Some(0) => 0,
+        None => ids.len(),
+    };
+    let mut views = in_brief(project, &ids[..wanted]);
     views.sort_by(newest_first);
     Ok(views)
 }
 
-/// One run by disk and kernel alone; `None` if it was removed meanwhile.
-pub fn run(project: &ProjectRead, id: &RunId) -> Option<RunView> {
-    match project.run(id) {
-        Observation::Known(read) => Some(observe::run(&read, &mut Looks::none())),
+/// Reads runs on two threads: what a listing waits for is the kernel, file by file.
+fn in_brief(project: &ProjectRead, ids: &[RunId]) -> Vec<RunView> {
+    const WORTH_A_THREAD: usize = 32;
+    let read = |ids: &[RunId]| -> Vec<RunView> {
+        ids.iter().filter_map(|id| seen(id, project.run(id), observe::run_in_brief)).collect()
+    };
+    if ids.len() < WORTH_A_THREAD {
+        return read(ids);
+    }
+    let (here, there) = ids.split_at(ids.len() / 2);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| read(there));
+        let mut views = read(here);
+        match other.join() {
+            Ok(more) => views.extend(more),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+        views
+    })
+}
+
+fn seen(id: &RunId, read: Observation<RunRead>, how: impl Fn(&RunRead) -> RunView) -> Option<RunView> {
+    match read {
+        Observation::Known(read) => Some(how(&read)),
         Observation::Absent => None,
         Observation::Unknown(why) => Some(observe::unreadable(id, &why)),
     }
+}
+
+/// One run by disk and kernel alone; `None` if it was removed meanwhile.
+pub fn run(project: &ProjectRead, id: &RunId) -> Option<RunView> {
+    seen(id, project.run(id), |read| observe::run(read, &mut Looks::none()))
 }
 
 /// The order of listings. An id tells the second, and within one the run's own file tells.

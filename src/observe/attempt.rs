@@ -1,14 +1,12 @@
 //! The evidence about one attempt.
 
-use super::mux::Look;
 use crate::process;
 use crate::run::files::{
     CreatedFile, EmptiedFile, ExitFile, HangupFile, LaunchFile, LeftoversFile, SpawnedFile, StartFile,
 };
 use crate::run::store::AttemptRead;
 use crate::verdict::{
-    Evidence, ExitFact, HangupFact, Host, Lease, Life, MuxObject, Observation, ServerSeen, Verdict, Why,
-    decide,
+    Evidence, ExitFact, HangupFact, Host, Lease, Life, Observation, ServerSeen, Verdict, Why, decide,
 };
 use loopmux_mux::PaneRow;
 use std::path::PathBuf;
@@ -56,9 +54,10 @@ impl AttemptView {
         self.start.known().map(|s| &s.keeper)
     }
 
-    /// The token of the attempt.
+    /// The token of the attempt, from whichever file has it.
     pub fn token(&self) -> Option<&str> {
-        self.launch.known().map(|l| l.tags.token.as_str())
+        let launched = self.launch.known().map(|l| l.tags.token.as_str());
+        launched.or_else(|| self.start.known().map(|s| s.token.as_str()))
     }
 
     /// Evidence that came back unknown, each with its reason: what a diagnosis must know was not seen.
@@ -104,13 +103,6 @@ impl AttemptView {
     }
 }
 
-/// Gathers the evidence about an attempt, the multiplexer's word included.
-pub fn attempt(read: &AttemptRead, look: &Look) -> AttemptView {
-    let mut view = attempt_on_disk(read);
-    super::mux::explain(&mut view, look);
-    view
-}
-
 /// The evidence of disk and kernel alone: all that a verdict needs.
 pub fn attempt_on_disk(read: &AttemptRead) -> AttemptView {
     let cancelled = read.cancelled();
@@ -126,56 +118,93 @@ pub fn attempt_on_disk(read: &AttemptRead) -> AttemptView {
             exit = read.exit();
         }
     }
-    let hangup = read.hangup();
-    let leftovers = read.leftovers();
-    let emptied = read.emptied();
-    let launch = read.launch();
-    let created = read.created();
-    let spawned = read.spawned();
-
-    let (host, trusted) = compare_host(&launch, &start);
-    if let Err(why) = trusted
-        && !matches!(lease, Lease::Unknown(_))
-    {
-        lease = Lease::Unknown(why);
-    }
-    let evidence = Evidence {
-        cancelled,
-        refused: refused.map(|r| r.why),
-        start: start.as_ref().map(|_| ()),
-        lease,
-        exit: exit.as_ref().map(|e| ExitFact { end: e.end.clone(), hangup: e.hangup }),
-        hangup: hangup.as_ref().map(|h| HangupFact { cause: h.cause }),
-        leftovers: leftovers.as_ref().map(|l| l.processes.len()),
-        emptied: emptied.as_ref().map(|_| ()),
-        host,
-        keeper: life_of(start.known().map(|s| &s.keeper), "no start receipt names the keeper"),
-        server_process: Life::Unknown(Why::new("not recorded")),
-        server: ServerSeen::NotAsked,
-        session: MuxObject::NotAsked,
-        window: MuxObject::NotAsked,
-    };
     let mut view = AttemptView {
         n: read.n(),
         dir: read.dir().path().to_owned(),
-        launch,
+        hangup: read.hangup(),
+        leftovers: read.leftovers(),
+        emptied: read.emptied(),
+        launch: read.launch(),
+        created: read.created(),
+        spawned: read.spawned(),
         start,
-        created,
-        spawned,
         exit,
-        hangup,
-        leftovers,
-        emptied,
-        verdict: decide(&evidence),
-        evidence,
+        verdict: Verdict::Launching,
+        evidence: Evidence { cancelled, refused: refused.map(|r| r.why), lease, ..Evidence::none() },
         pane: None,
     };
-    view.evidence.server_process = life_of(view.server(), "no receipt names the server");
-    view.verdict = decide(&view.evidence);
+    let keeper = life_of(view.keeper(), "no start receipt names the keeper");
+    let server = life_of(view.server(), "no receipt names the server");
+    judge(&mut view, keeper, server);
     view
 }
 
-fn life_of(identity: Option<&process::Identity>, unrecorded: &str) -> Life {
+/// The same for a listing: the same reads in the same order, without those that cannot change the verdict or the
+/// row. What was not read is absent from the view.
+pub fn attempt_in_brief(read: &AttemptRead) -> AttemptView {
+    let start = read.start();
+    if !matches!(start, Observation::Known(_)) {
+        return attempt_on_disk(read);
+    }
+    let lease = read.lease();
+    let exit = read.exit();
+    let ended = !matches!(exit, Observation::Absent);
+    let lost = match &exit {
+        Observation::Known(exit) => exit.hangup,
+        Observation::Absent => true,
+        Observation::Unknown(_) => false,
+    };
+    let free = lease == Lease::Free;
+    let mut view = AttemptView {
+        n: read.n(),
+        dir: read.dir().path().to_owned(),
+        hangup: if lost { read.hangup() } else { Observation::Absent },
+        leftovers: if ended && !free { read.leftovers() } else { Observation::Absent },
+        emptied: if ended || free { read.emptied() } else { Observation::Absent },
+        launch: Observation::Absent,
+        // An ended attempt's window is looked for only where it was kept, and the start receipt has its pane.
+        created: if ended { Observation::Absent } else { read.created() },
+        spawned: Observation::Absent,
+        start,
+        exit,
+        verdict: Verdict::Launching,
+        evidence: Evidence { lease, ..Evidence::none() },
+        pane: None,
+    };
+    let (mut keeper, mut server) =
+        (Life::Unknown(Why::new("not asked")), Life::Unknown(Why::new("not asked")));
+    let without_receipt = free && !ended;
+    if without_receipt || (ended && !free) {
+        keeper = life_of(view.keeper(), "no start receipt names the keeper");
+    }
+    if without_receipt {
+        server = life_of(view.server(), "no receipt names the server");
+    }
+    judge(&mut view, keeper, server);
+    view
+}
+
+/// Puts what was read together as evidence, and decides.
+fn judge(view: &mut AttemptView, keeper: Life, server_process: Life) {
+    let (host, trusted) = compare_host(&view.launch, &view.start);
+    let e = &mut view.evidence;
+    if let Err(why) = trusted
+        && !matches!(e.lease, Lease::Unknown(_))
+    {
+        e.lease = Lease::Unknown(why);
+    }
+    e.start = view.start.as_ref().map(|_| ());
+    e.exit = view.exit.as_ref().map(|x| ExitFact { end: x.end.clone(), hangup: x.hangup });
+    e.hangup = view.hangup.as_ref().map(|h| HangupFact { cause: h.cause });
+    e.leftovers = view.leftovers.as_ref().map(|l| l.processes.len());
+    e.emptied = view.emptied.as_ref().map(|_| ());
+    e.host = host;
+    e.keeper = keeper;
+    e.server_process = server_process;
+    view.verdict = decide(&view.evidence);
+}
+
+pub(super) fn life_of(identity: Option<&process::Identity>, unrecorded: &str) -> Life {
     let Some(identity) = identity else { return Life::Unknown(Why::new(unrecorded)) };
     match process::life(identity) {
         process::Life::Alive => Life::Alive,

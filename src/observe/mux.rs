@@ -1,6 +1,6 @@
 //! The multiplexer's word: asked once for all runs on a socket, and never believed about an end.
 
-use super::attempt::AttemptView;
+use super::attempt::{AttemptView, life_of};
 use crate::process::{self, Identity};
 use crate::run::files::MuxRef;
 use crate::verdict::{Life, MuxObject, ServerSeen, Why, decide};
@@ -131,7 +131,8 @@ pub(super) fn explain(view: &mut AttemptView, look: &Look) {
             (Snapshot::Unknown(trouble), _) => unknown(trouble.to_string()),
         },
     };
-    view.evidence.server = if view.evidence.server_process == Life::Gone { ServerSeen::Gone } else { server };
+    let gone = life_of(view.server(), "no receipt names the server") == Life::Gone;
+    view.evidence.server = if gone { ServerSeen::Gone } else { server };
     view.evidence.session = object.clone();
     view.evidence.window = object;
     view.verdict = decide(&view.evidence);

@@ -1,11 +1,11 @@
 //! The evidence about one run.
 
-use super::attempt::{AttemptView, attempt};
+use super::attempt::{AttemptView, attempt_in_brief, attempt_on_disk};
 use super::mux::{Look, Looks};
 use crate::run::files::{RunFile, StopFile};
 use crate::run::id::RunId;
 use crate::run::record::Record;
-use crate::run::store::RunRead;
+use crate::run::store::{AttemptRead, RunRead};
 use crate::verdict::{
     EngineSeen, Lease, Leftovers, Observation, RecordSeen, Status, Verdict, Why, derive_status,
 };
@@ -82,6 +82,15 @@ pub fn explain(view: &mut RunView, looks: &mut Looks<'_>) {
 
 /// Gathers the evidence about a run. The multiplexer is asked only where `looks` does, about the latest attempt.
 pub fn run(read: &RunRead, looks: &mut Looks<'_>) -> RunView {
+    gather(read, looks, attempt_on_disk)
+}
+
+/// The same by disk and kernel alone, for a listing: without what neither verdict nor row needs.
+pub fn run_in_brief(read: &RunRead) -> RunView {
+    gather(read, &mut Looks::none(), attempt_in_brief)
+}
+
+fn gather(read: &RunRead, looks: &mut Looks<'_>, attempt: fn(&AttemptRead) -> AttemptView) -> RunView {
     let seen = match read.engine_lock() {
         Lease::Held => EngineSeen::Running,
         Lease::Free => EngineSeen::Gone,
@@ -89,7 +98,7 @@ pub fn run(read: &RunRead, looks: &mut Looks<'_>) -> RunView {
         Lease::Unknown(why) => EngineSeen::Unknown(why),
     };
     let file = read.file();
-    let attempts = gather_attempts(read, looks, file.known());
+    let attempts = gather_attempts(read, looks, file.known(), attempt);
     let stop = read.stop();
     let record = read.record();
     let latest = match &attempts {
@@ -129,6 +138,7 @@ fn gather_attempts(
     read: &RunRead,
     looks: &mut Looks<'_>,
     file: Option<&RunFile>,
+    attempt: fn(&AttemptRead) -> AttemptView,
 ) -> Observation<Vec<AttemptView>> {
     let numbers = match read.attempt_numbers() {
         Observation::Known(numbers) => numbers,
@@ -144,7 +154,9 @@ fn gather_attempts(
                     Some(file) if Some(n) == last => looks.at(&file.mux),
                     _ => Look::NotAsked,
                 };
-                views.push(attempt(&a, &look));
+                let mut view = attempt(&a);
+                super::mux::explain(&mut view, &look);
+                views.push(view);
             }
             Observation::Absent => {}
             Observation::Unknown(why) => return Observation::Unknown(why),

@@ -109,15 +109,15 @@ impl Dir {
     /// # Errors
     /// As the operating system says.
     pub fn names(&self) -> io::Result<Vec<std::ffi::OsString>> {
-        use std::os::unix::ffi::OsStringExt;
-        let mut names = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&self.fd)? {
-            let name = entry?.file_name().to_bytes().to_vec();
-            if name != b"." && name != b".." {
-                names.push(std::ffi::OsString::from_vec(name));
-            }
-        }
-        Ok(names)
+        all_names(rustix::fs::Dir::read_from(&self.fd)?)
+    }
+
+    /// The same of a directory inside this one, which is opened for that alone.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn names_in(&self, name: &str) -> io::Result<Vec<std::ffi::OsString>> {
+        all_names(rustix::fs::Dir::new(self.sub(name)?.fd)?)
     }
 
     /// Whether a name is there, of whatever kind.
@@ -142,16 +142,30 @@ impl Dir {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
                 return Observation::unknown(format!("{} is no regular file", path()));
             }
-            Ok(stat) if stat.st_uid != rustix::process::geteuid().as_raw() => {
+            Ok(stat) if stat.st_uid != effective_user() => {
                 return Observation::unknown(format!("{} belongs to user {}", path(), stat.st_uid));
             }
             Ok(stat) => u64::try_from(stat.st_size).unwrap_or(0).min(limit),
             Err(e) => return Observation::unknown(format!("cannot look at {}: {e}", path())),
         };
-        // One byte more than there is, so that one read takes all and the next one sees the end.
-        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-        match File::from(fd).take(limit + 1).read_to_end(&mut bytes) {
-            Ok(n) if n as u64 > limit => {
+        // One byte more than there is: a read that comes back short of it has seen the end.
+        let mut bytes = vec![0; usize::try_from(size).unwrap_or(0) + 1];
+        let mut file = File::from(fd);
+        let filled = loop {
+            match file.read(&mut bytes) {
+                Ok(n) => break n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Observation::unknown(format!("cannot read {}: {e}", path())),
+            }
+        };
+        if filled < bytes.len() && filled as u64 == size {
+            bytes.truncate(filled);
+            return Observation::Known(bytes);
+        }
+        // It grew or shrank meanwhile: the journal grows.
+        bytes.truncate(filled);
+        match file.take((limit + 1).saturating_sub(filled as u64)).read_to_end(&mut bytes) {
+            Ok(_) if bytes.len() as u64 > limit => {
                 Observation::unknown(format!("{} is larger than {limit} bytes", path()))
             }
             Ok(_) => Observation::Known(bytes),
@@ -322,6 +336,24 @@ impl AsFd for Dir {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
+}
+
+fn all_names(entries: rustix::fs::Dir) -> io::Result<Vec<std::ffi::OsString>> {
+    use std::os::unix::ffi::OsStringExt;
+    let mut names = Vec::new();
+    for entry in entries {
+        let name = entry?.file_name().to_bytes().to_vec();
+        if name != b"." && name != b".." {
+            names.push(std::ffi::OsString::from_vec(name));
+        }
+    }
+    Ok(names)
+}
+
+/// Asked once: a listing reads thousands of files, and no process of ours changes its user.
+fn effective_user() -> u32 {
+    static USER: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    *USER.get_or_init(|| rustix::process::geteuid().as_raw())
 }
 
 fn json<T: Serialize>(value: &T) -> Vec<u8> {

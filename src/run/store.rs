@@ -18,6 +18,7 @@ use super::record::Record;
 use crate::verdict::{Lease, Observation, Why};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Directory names below a project.
 pub mod place {
@@ -66,7 +67,7 @@ impl ReadStore {
     pub fn project(&self, key: &str) -> Observation<ProjectRead> {
         let path = self.root.join(place::PROJECTS).join(key);
         match Dir::open(&path) {
-            Ok(dir) => Observation::Known(ProjectRead { key: key.to_owned(), dir }),
+            Ok(dir) => Observation::Known(ProjectRead { key: key.to_owned(), dir, runs: OnceLock::new() }),
             Err(e) => absent_or_unknown(&path, e),
         }
     }
@@ -98,6 +99,7 @@ fn absent_or_unknown<T>(path: &Path, e: io::Error) -> Observation<T> {
 pub struct ProjectRead {
     key: String,
     dir: Dir,
+    runs: OnceLock<Dir>,
 }
 
 impl ProjectRead {
@@ -128,7 +130,7 @@ impl ProjectRead {
 
     /// The ids of all runs, newest first.
     pub fn run_ids(&self) -> Observation<Vec<RunId>> {
-        let names = match self.dir.sub(place::RUNS).and_then(|d| d.names()) {
+        let names = match self.dir.names_in(place::RUNS) {
             Ok(names) => names,
             Err(e) => return absent_or_unknown(&self.dir.path().join(place::RUNS), e),
         };
@@ -141,7 +143,12 @@ impl ProjectRead {
 
     /// One run.
     pub fn run(&self, id: &RunId) -> Observation<RunRead> {
-        match self.dir.sub(place::RUNS).and_then(|runs| runs.sub(id.as_str())) {
+        // Opened once: a listing opens every run through it.
+        let runs = match self.runs.get() {
+            Some(runs) => Ok(runs),
+            None => self.dir.sub(place::RUNS).map(|runs| self.runs.get_or_init(|| runs)),
+        };
+        match runs.and_then(|runs| runs.sub(id.as_str())) {
             Ok(dir) => Observation::Known(RunRead { id: id.clone(), dir }),
             Err(e) => absent_or_unknown(&self.dir.path().join(place::RUNS).join(id.as_str()), e),
         }
@@ -199,7 +206,7 @@ impl RunRead {
 
     /// The numbers of all attempts, ascending.
     pub fn attempt_numbers(&self) -> Observation<Vec<u32>> {
-        let names = match self.dir.sub(name::ATTEMPTS).and_then(|d| d.names()) {
+        let names = match self.dir.names_in(name::ATTEMPTS) {
             Ok(names) => names,
             Err(e) => return absent_or_unknown(&self.dir.path().join(name::ATTEMPTS), e),
         };
@@ -211,7 +218,7 @@ impl RunRead {
 
     /// One attempt.
     pub fn attempt(&self, n: u32) -> Observation<AttemptRead> {
-        match self.dir.sub(name::ATTEMPTS).and_then(|d| d.sub(&n.to_string())) {
+        match self.dir.sub(name::ATTEMPTS).and_then(|attempts| attempts.sub(&n.to_string())) {
             Ok(dir) => Observation::Known(AttemptRead { n, dir }),
             Err(e) => absent_or_unknown(&self.dir.path().join(name::ATTEMPTS).join(n.to_string()), e),
         }

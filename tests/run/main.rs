@@ -4,6 +4,7 @@
 mod harness;
 
 mod blind;
+mod brief;
 mod ends;
 mod engine;
 mod environment;

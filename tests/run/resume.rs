@@ -62,7 +62,9 @@ fn a_live_orphan_is_not_resumed() {
     let status = world.until(&run, |s| s["run"]["status"] == "running");
     let engine = status["run"]["engine"]["pid"].as_u64().unwrap() as u32;
     let id = loopmux::process::identify(engine).unwrap().unwrap();
-    let loopmux::process::Opened::Handle(handle) = loopmux::process::Handle::open(&id) else { panic!("{id:?}") };
+    let loopmux::process::Opened::Handle(handle) = loopmux::process::Handle::open(&id) else {
+        panic!("{id:?}")
+    };
     handle.signal(loopmux::process::Signal::Kill).unwrap();
     world.until(&run, |s| s["run"]["status"] == "orphaned");
     world.loopmux(["resume", &run]).exits(4);

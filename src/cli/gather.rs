@@ -13,7 +13,7 @@ use loopmux_mux::{Answered, PaneRow, Snapshot};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 /// Looks with the settings of this command.
@@ -180,11 +180,13 @@ fn answers<'a>(looks: &'a Looks<'_>) -> impl Iterator<Item = &'a Answered> {
 /// How many windows wait for a key after their command has ended. A token tells whose a window is.
 pub fn parked(views: &[&RunView], looks: &Looks<'_>) -> usize {
     let mut seen = HashSet::new();
+    let by_id: HashMap<&str, &RunView> = views.iter().map(|v| (v.id.as_str(), *v)).collect();
     for answered in answers(looks) {
         for row in &answered.panes {
-            let owner = row.pane_tags.as_ref().and_then(|tags| {
-                views.iter().find(|v| v.id.as_str() == tags.run && state_of(v) == Some(&tags.state))
-            });
+            let owner = row
+                .pane_tags
+                .as_ref()
+                .and_then(|tags| by_id.get(tags.run.as_str()).filter(|v| state_of(v) == Some(&tags.state)));
             if owner.is_some_and(|view| is_parked(view, row)) {
                 seen.insert((answered.server_pid, row.pane.clone()));
             }

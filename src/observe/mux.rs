@@ -4,8 +4,8 @@ use super::attempt::{AttemptView, life_of};
 use crate::process::{self, Identity};
 use crate::run::files::MuxRef;
 use crate::verdict::{Life, MuxObject, ServerSeen, Why, decide};
-use loopmux_mux::{Answered, Multiplexer, Scope, Snapshot};
-use std::collections::HashMap;
+use loopmux_mux::{Answered, Multiplexer, PaneId, PaneRow, Scope, SessionId, Snapshot};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -27,6 +27,9 @@ pub struct MuxSide {
     pub snapshot: Snapshot,
     /// The process that answered; `None` where nobody did or the kernel cannot identify it.
     pub server: Option<Identity>,
+    /// Where a pane stands in the answer: a listing looks up hundreds of them.
+    panes: HashMap<PaneId, usize>,
+    sessions: HashSet<SessionId>,
 }
 
 impl MuxSide {
@@ -54,7 +57,13 @@ pub fn look(mux: &dyn Multiplexer) -> Look {
         Snapshot::Answered(answered) => identify_server(answered.server_pid),
         Snapshot::NotServed(_) | Snapshot::Unknown(_) => None,
     };
-    Look::Asked(Rc::new(MuxSide { snapshot, server }))
+    let rows = match &snapshot {
+        Snapshot::Answered(answered) => answered.panes.as_slice(),
+        Snapshot::NotServed(_) | Snapshot::Unknown(_) => &[],
+    };
+    let panes = rows.iter().enumerate().map(|(i, row)| (row.pane.clone(), i)).collect();
+    let sessions = rows.iter().map(|row| row.session.clone()).collect();
+    Look::Asked(Rc::new(MuxSide { snapshot, server, panes, sessions }))
 }
 
 /// The kernel's identity of a server's pid; `None` where the kernel cannot tell.
@@ -110,7 +119,7 @@ pub(super) fn explain(view: &mut AttemptView, look: &Look) {
         Look::Asked(side) => match (&side.snapshot, view.server()) {
             (Snapshot::Answered(answered), Some(recorded)) => {
                 if side.answer_of(recorded).is_some() {
-                    let (session, window) = find(view, answered);
+                    let (session, window) = find(view, side, answered);
                     let listed = |there| if there { MuxObject::Present } else { MuxObject::Absent };
                     let session = listed(session);
                     let pane = window.cloned();
@@ -140,10 +149,11 @@ pub(super) fn explain(view: &mut AttemptView, look: &Look) {
 
 /// The recorded session and pane in a complete answer of the recorded server. Ids are never reused within one
 /// server, and survive renaming, moving and splitting.
-fn find<'a>(view: &AttemptView, answered: &'a Answered) -> (bool, Option<&'a loopmux_mux::PaneRow>) {
+fn find<'a>(view: &AttemptView, side: &MuxSide, answered: &'a Answered) -> (bool, Option<&'a PaneRow>) {
     let created = view.created.known();
     let started = view.start.known();
     let session = created.map(|c| &c.session).or_else(|| started.and_then(|s| s.session.as_ref()));
     let pane = created.map(|c| &c.pane).or_else(|| started.and_then(|s| s.pane.as_ref()));
-    (session.is_some_and(|id| answered.has_session(id)), pane.and_then(|id| answered.pane(id)))
+    let row = pane.and_then(|id| side.panes.get(id)).and_then(|at| answered.panes.get(*at));
+    (session.is_some_and(|id| side.sessions.contains(id)), row)
 }

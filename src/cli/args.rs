@@ -94,6 +94,12 @@ pub enum Command {
     Cleanup(CleanupArgs),
     /// Remove runs that have ended, by proof
     Delete(DeleteArgs),
+    /// Put runs that have ended into archives, and remove them; or list the archives
+    Archive(ArchiveArgs),
+    /// Bring a run back from its archive or from quarantine
+    Restore(RestoreArgs),
+    /// Archive or delete the ended runs past the retention
+    Clean(CleanArgs),
     /// Show the multiplexers, their sessions, and choose one
     Mux(MuxArgs),
     /// Try everything that loopmux needs, by really doing it
@@ -124,6 +130,9 @@ impl Command {
             Self::Stop(_) => "stop",
             Self::Cleanup(_) => "cleanup",
             Self::Delete(_) => "delete",
+            Self::Archive(_) => "archive",
+            Self::Restore(_) => "restore",
+            Self::Clean(_) => "clean",
             Self::Mux(MuxArgs { command: None }) => "mux",
             Self::Mux(MuxArgs { command: Some(MuxCommand::Ls) }) => "mux ls",
             Self::Mux(MuxArgs { command: Some(MuxCommand::Set { .. }) }) => "mux set",
@@ -200,6 +209,9 @@ pub struct ListArgs {
     /// At most so many
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
+    /// Runs that were put aside without proof
+    #[arg(long, conflicts_with_all = ["all_projects", "status", "limit"])]
+    pub quarantined: bool,
 }
 
 /// `status`
@@ -289,6 +301,57 @@ pub struct DeleteArgs {
     /// With --force: how long the program may take to end when it is asked to
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "force")]
     pub grace: Option<Duration>,
+}
+
+/// `archive`
+#[derive(Clone, Debug, Args)]
+pub struct ArchiveArgs {
+    /// Which runs
+    #[arg(value_name = "RUN", required_unless_present = "list", conflicts_with = "list")]
+    pub runs: Vec<String>,
+    /// List the archives
+    #[arg(long)]
+    pub list: bool,
+    /// Stop a run first, and archive it once nothing of it is alive
+    #[arg(long)]
+    pub force: bool,
+    /// With --force: how long the program may take to end when it is asked to
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "force")]
+    pub grace: Option<Duration>,
+}
+
+/// `restore`
+#[derive(Clone, Debug, Args)]
+pub struct RestoreArgs {
+    /// The run's id, or a unique beginning or end of it
+    #[arg(value_name = "ID")]
+    pub id: String,
+}
+
+/// `clean`
+#[derive(Clone, Debug, Args)]
+pub struct CleanArgs {
+    /// Keep so many of the newest runs that no engine drives [default: 20, or 0 beside --older-than]
+    #[arg(long, value_name = "N", conflicts_with = "quarantine")]
+    pub retain: Option<usize>,
+    /// Only runs that ended longer ago than this, like 7d or 36h
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "quarantine")]
+    pub older_than: Option<Duration>,
+    /// Delete, and make no archives
+    #[arg(long, conflicts_with = "quarantine")]
+    pub hard: bool,
+    /// Stop runs past the retention first that something still runs of, though no engine does
+    #[arg(long, conflicts_with_all = ["quarantine", "dry_run"])]
+    pub force: bool,
+    /// Tell what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Erase this quarantined run
+    #[arg(long, value_name = "ID")]
+    pub quarantine: Option<String>,
+    /// With --quarantine: it is confirmed
+    #[arg(long, requires = "quarantine")]
+    pub yes: bool,
 }
 
 /// `mux`
@@ -389,7 +452,7 @@ pub(super) struct Asked {
 impl Asked {
     /// Looks through the words of a command line.
     pub(super) fn of(words: &[OsString]) -> Self {
-        const NAMES: [(&str, &str); 17] = [
+        const NAMES: [(&str, &str); 20] = [
             ("run", "run"),
             ("resume", "resume"),
             ("list", "list"),
@@ -401,6 +464,9 @@ impl Asked {
             ("stop", "stop"),
             ("cleanup", "cleanup"),
             ("delete", "delete"),
+            ("archive", "archive"),
+            ("restore", "restore"),
+            ("clean", "clean"),
             ("mux", "mux"),
             ("doctor", "doctor"),
             ("completions", "completions"),

@@ -1,8 +1,10 @@
 //! The commands: reading the command line, asking the library, and rendering one report per command as text or
 //! JSON. Nothing is decided here.
 
+pub mod archive;
 pub mod args;
 pub mod attach;
+pub mod clean;
 pub mod cleanup;
 mod context;
 pub mod delete;
@@ -11,6 +13,7 @@ pub mod gather;
 mod output;
 pub mod page;
 pub mod plain;
+pub mod quarantine;
 pub mod refs;
 pub mod removal;
 pub mod report;
@@ -24,6 +27,7 @@ pub mod logs;
 mod manual;
 pub mod mux;
 pub mod outcome;
+pub mod restore;
 pub mod resume;
 pub mod run;
 pub mod schema;
@@ -103,6 +107,7 @@ pub fn execute(invocation: &Invocation) -> ExitCode {
 fn dispatch(ctx: &Context, command: &Command) -> Outcome {
     match command {
         Command::Run(args) => run::execute(ctx, args),
+        Command::List(args) if args.quarantined => quarantine::list(ctx),
         Command::List(args) => list::execute(ctx, args),
         Command::Status(args) => status::execute(ctx, args),
         Command::Resume(args) => resume::execute(ctx, args),
@@ -117,6 +122,9 @@ fn dispatch(ctx: &Context, command: &Command) -> Outcome {
         Command::Stop(args) => stop::execute(ctx, args),
         Command::Cleanup(args) => cleanup::execute(ctx, args),
         Command::Delete(args) => delete::execute(ctx, args),
+        Command::Archive(args) => archive::execute(ctx, args),
+        Command::Restore(args) => restore::execute(ctx, args),
+        Command::Clean(args) => clean::execute(ctx, args),
         Command::Engine(args) => engine::execute(ctx, args),
     }
 }

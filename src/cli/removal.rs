@@ -27,6 +27,12 @@ pub struct RemovalReport {
     pub kept: Vec<KeptRun>,
     /// Runs that were put aside.
     pub quarantined: Vec<QuarantinedRun>,
+    /// With `--dry-run`: runs that would be removed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub would_remove: Vec<RemovedRun>,
+    /// With `--dry-run`: runs that would be archived.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub would_archive: Vec<RemovedRun>,
 }
 
 /// A run whose directory is gone.
@@ -82,10 +88,24 @@ impl RemovalReport {
         for one in self.removed.iter().filter(|r| !self.archived.iter().any(|a| a.run == r.run)) {
             out.push_str(&format!("removed      {}\n", one.run));
         }
+        for one in &self.would_archive {
+            out.push_str(&format!("would archive  {}\n", one.run));
+        }
+        for one in &self.would_remove {
+            out.push_str(&format!("would remove   {}\n", one.run));
+        }
         for one in &self.quarantined {
             out.push_str(&format!("quarantined  {}  {}\n", one.run, shown(&one.dir)));
         }
         out
+    }
+
+    /// The same, with every run that stays.
+    pub fn text_with_kept(&self) -> String {
+        let line = |k: &KeptRun| format!("kept         {}  {}\n", k.run, shown(&k.reason));
+        let kept: String = self.kept.iter().map(line).collect();
+        let text = self.text() + &kept;
+        if text.is_empty() { "nothing to clean\n".to_owned() } else { text }
     }
 
     /// Notes a run that was not removed, and gives the error for it.
@@ -205,14 +225,31 @@ pub fn of_all(errors: Vec<CliError>) -> Option<CliError> {
 /// # Errors
 /// The error for what was not done, with the report beside it.
 pub fn finish(ctx: &Context, report: &RemovalReport, errors: Vec<CliError>) -> Outcome {
+    finish_with(ctx, report, errors, RemovalReport::text)
+}
+
+/// The same for a clean, which names every run that stays.
+///
+/// # Errors
+/// As [`finish`].
+pub fn finish_clean(ctx: &Context, report: &RemovalReport, errors: Vec<CliError>) -> Outcome {
+    finish_with(ctx, report, errors, RemovalReport::text_with_kept)
+}
+
+fn finish_with(
+    ctx: &Context,
+    report: &RemovalReport,
+    errors: Vec<CliError>,
+    text: fn(&RemovalReport) -> String,
+) -> Outcome {
     let error = of_all(errors);
     if let Some(error) = error {
         if !ctx.out().json() {
-            ctx.out().text(&report.text())?;
+            ctx.out().text(&text(report))?;
         }
         return Err(error.with_data(report));
     }
-    ctx.out().report(report, RemovalReport::text)?;
+    ctx.out().report(report, text)?;
     Ok(0)
 }
 
@@ -233,18 +270,27 @@ pub struct Yard {
 /// # Errors
 /// The state directory cannot be used.
 pub fn enter(ctx: &Context) -> Result<Option<Yard>, CliError> {
-    let Some(read) = ctx.runs()? else { return Ok(None) };
-    let store = ctx.write_store()?;
-    let project = store.project_by_key(read.key())?;
-    let settled = recover::settle_all(&project)?;
-    for one in &settled {
+    let Some(mut yard) = look(ctx)? else { return Ok(None) };
+    yard.settled = recover::settle_all(&yard.project)?;
+    for one in &yard.settled {
         ctx.out().note(&match one {
             Settled::PutBack(id) => format!("put back run {id}, whose removal was interrupted"),
             Settled::Erased(id) => format!("finished the removal of run {id}, which was interrupted"),
             Settled::Left(id, why) => format!("warning: what is left of run {id} stays in trash: {why}"),
         });
     }
-    Ok(Some(Yard { read, project, state: store.state_id().to_owned(), settled }))
+    Ok(Some(yard))
+}
+
+/// The same for an act that only tells what it would do: nothing is settled.
+///
+/// # Errors
+/// The state directory cannot be used.
+pub fn look(ctx: &Context) -> Result<Option<Yard>, CliError> {
+    let Some(read) = ctx.runs()? else { return Ok(None) };
+    let store = ctx.write_store()?;
+    let project = store.project_by_key(read.key())?;
+    Ok(Some(Yard { read, project, state: store.state_id().to_owned(), settled: Vec::new() }))
 }
 
 /// A run that a command names.

@@ -79,6 +79,11 @@ pub fn leave<'r>(
     Ok(Some(Copy { file, child }))
 }
 
+/// Whether this process is inside one of the attempts of a run.
+pub fn is_inside(run: &RunRead) -> bool {
+    attempts(run).iter().any(surrounds)
+}
+
 /// A copy that could not leave.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaveError {

@@ -1,6 +1,8 @@
 //! Acts on the world, one file each. Each is a short protocol: it rests on a verdict, does one thing, and looks
 //! again before it reports.
 
+pub mod archive;
+pub mod clean;
 pub mod cleanup;
 pub mod control;
 pub mod delete;
@@ -12,8 +14,10 @@ pub mod launch;
 pub mod look;
 pub mod names;
 pub mod programs;
+pub mod quarantine;
 pub mod recover;
 pub mod refusal;
 pub mod remove;
+pub mod restore;
 pub mod stop;
 pub mod veto;

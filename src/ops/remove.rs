@@ -106,10 +106,13 @@ pub fn remove(ground: &Ground<'_>, id: &RunId) -> Result<(), NotRemoved> {
 /// # Errors
 /// The lock is held, or a remainder cannot be settled.
 pub fn enter(ground: &Ground<'_>, id: &RunId) -> Result<RunLock, NotRemoved> {
-    if let Some(run) = open(ground.project, id)? {
-        settle(&run);
-    }
-    let lock = ground.project.lock_run(id)?;
+    let lock = match open(ground.project, id)? {
+        Some(run) => {
+            settle(&run);
+            ground.project.lock_run_or_make(id)?
+        }
+        None => ground.project.lock_run(id)?,
+    };
     recover::settle_run(ground.project, &lock)?;
     Ok(lock)
 }
@@ -124,22 +127,39 @@ pub fn clear(ground: &Ground<'_>, lock: &RunLock) -> Result<Cleared, NotRemoved>
     if give_up_launches(ground, &run, &looked)? {
         looked = look::look(&run);
     }
+    let (view, entries, proof) = questions(ground, &run, looked)?;
+    Ok(Cleared { run, view, entries, proof })
+}
+
+fn questions(
+    ground: &Ground<'_>,
+    run: &RunRead,
+    mut looked: Looked,
+) -> Result<(RunView, Vec<Entry>, Removable), NotRemoved> {
     let mut refusal = Refusal::new();
-    let proof = looked.prove(&run).map_err(|more| refusal.absorb(more));
-    let marks = Marks::of(&run, &looked.view, ground.project.key(), ground.state);
+    let proof = looked.prove(run).map_err(|more| refusal.absorb(more));
+    let marks = Marks::of(run, &looked.view, ground.project.key(), ground.state);
     let shown = veto(&marks, &multiplexers(&looked.view), ground.open);
     if !refusal.is_certain() {
         // What lives has its window open: that is said already.
         refusal.absorb(shown);
     }
     let runs = sub(ground.project, place::RUNS)?;
-    let entries = look::survey(&run, &runs).map_err(|more| refusal.absorb(more));
+    let entries = look::survey(run, &runs).map_err(|more| refusal.absorb(more));
     match (proof, entries) {
-        (Ok(proof), Ok(entries)) if refusal.is_empty() => {
-            Ok(Cleared { run, view: looked.view, entries, proof })
-        }
+        (Ok(proof), Ok(entries)) if refusal.is_empty() => Ok((looked.view, entries, proof)),
         _ => Err(refusal.into()),
     }
+}
+
+/// Whether a run would be removed now, by the same questions, without a lock and without writing anything.
+///
+/// # Errors
+/// [`NotRemoved::Refused`] with everything that stands against it.
+pub fn would(ground: &Ground<'_>, id: &RunId) -> Result<(), NotRemoved> {
+    let run = open(ground.project, id)?.ok_or_else(|| NotRemoved::Gone(id.clone()))?;
+    settle(&run);
+    questions(ground, &run, look::look(&run)).map(|_| ())
 }
 
 /// The second half: away, another look, and gone.
@@ -316,7 +336,11 @@ pub fn open(project: &ProjectWrite, id: &RunId) -> Result<Option<RunRead>, NotRe
     }
 }
 
-fn sub(project: &ProjectWrite, name: &'static str) -> Result<crate::run::dir::Dir, StoreError> {
+/// One of the project's directories.
+///
+/// # Errors
+/// It cannot be opened.
+pub fn sub(project: &ProjectWrite, name: &'static str) -> Result<crate::run::dir::Dir, StoreError> {
     project.dir().sub(name).map_err(|source| StoreError::Io {
         what: "open",
         path: project.dir().path().join(name),

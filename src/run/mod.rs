@@ -2,6 +2,7 @@
 //!
 //! Reading and writing are different types: an observer holds a [`store::ReadStore`], which cannot write.
 
+pub mod archive;
 pub mod dir;
 pub mod files;
 pub mod fskind;

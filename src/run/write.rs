@@ -324,6 +324,19 @@ impl ProjectWrite {
         Ok(RunLock { id: id.clone(), _file: file })
     }
 
+    /// Takes the run lock of a run that is there, or is about to be there again, and makes its file if that is gone.
+    ///
+    /// # Errors
+    /// As [`ProjectWrite::lock_run`].
+    pub fn lock_run_or_make(&self, id: &RunId) -> Result<RunLock, StoreError> {
+        let locks = self.sub(place::LOCKS)?;
+        let name = format!("{id}.lock");
+        let path = locks.path().join(&name);
+        let file = locks.open_or_create_lock(&name).map_err(|e| io_error("open the run lock", &path, e))?;
+        fault::around("lock.run", || locks::take(&file)).map_err(|why| StoreError::Busy { path, why })?;
+        Ok(RunLock { id: id.clone(), _file: file })
+    }
+
     /// Takes the run lock if nobody holds it; `None` if somebody does.
     ///
     /// # Errors

@@ -3,7 +3,9 @@
 use super::args::SchemaArgs;
 use super::error::{CliError, ErrorCode, ErrorReport, Outcome};
 use super::output::Envelope;
-use super::{Context, attach, doctor, list, logs, mux, report, status, stop};
+use super::{
+    Context, attach, cleanup, doctor, list, logs, mux, quarantine, removal, report, restore, status, stop,
+};
 use schemars::{JsonSchema, Schema, schema_for};
 use serde_json::{Map, Value, json};
 
@@ -25,6 +27,12 @@ pub fn all() -> Vec<(&'static str, Schema)> {
         ("status", of::<status::StatusReport>()),
         ("wait", of::<report::RunAndAttempts>()),
         ("stop", of::<stop::StopReport>()),
+        ("archive", of::<removal::RemovalReport>()),
+        ("clean", of::<removal::RemovalReport>()),
+        ("cleanup", of::<cleanup::CleanupReport>()),
+        ("delete", of::<removal::RemovalReport>()),
+        ("list-quarantined", of::<quarantine::QuarantineReport>()),
+        ("restore", of::<restore::RestoreReport>()),
         ("error", schema_for!(ErrorReport)),
     ]
 }

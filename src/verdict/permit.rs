@@ -47,7 +47,8 @@ impl fmt::Display for Obstacle {
             }
             Self::Unswept(n) => write!(
                 f,
-                "the keeper of attempt {n} left no receipt that no descendant is left, so the processes must be looked at"
+                "cannot tell whether something of attempt {n} is alive: its keeper left no receipt that no descendant is \
+                 left, so the processes must be looked at"
             ),
             Self::Attempts(why) => write!(f, "its attempts cannot be listed: {why}"),
         }

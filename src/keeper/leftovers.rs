@@ -88,9 +88,8 @@ pub(super) struct Own {
 impl Own {
     /// Reads whether a stop from inside has registered.
     pub(super) fn look_for_stopper(&mut self, receipts: &Receipts<'_>) {
-        if self.stopper.is_none()
-            && let Observation::Known(file) = receipts.dir.read_json::<HandoverFile>(name::HANDOVER)
-        {
+        // A later stopper takes the place of one that gave up.
+        if let Observation::Known(file) = receipts.dir.read_json::<HandoverFile>(name::HANDOVER) {
             self.stopper = Some(file.stopper);
         }
     }

@@ -35,6 +35,8 @@ impl Signals {
     /// # Errors
     /// As the operating system says.
     pub(super) fn install() -> io::Result<Self> {
+        // A server may have been started with anything blocked, and its windows inherit that.
+        unblock_all();
         // A process in the background must be able to set its terminal: it would be stopped otherwise.
         ignore(&[libc::SIGTTOU, libc::SIGTTIN]);
         let (read, write) = UnixStream::pair()?;
@@ -100,4 +102,14 @@ pub(super) fn back_to_default() {
 fn set(signal: i32, action: libc::sighandler_t) {
     // SAFETY: the two actions that are given here run no code of ours, and the call may be made in a forked child.
     unsafe { libc::signal(signal, action) };
+}
+
+#[allow(unsafe_code)]
+fn unblock_all() {
+    // SAFETY: the set is a plain value that the first call fills, and the second call only reads it.
+    unsafe {
+        let mut none = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+    }
 }

@@ -97,6 +97,18 @@ fn a_program_that_somebody_stopped_stays_stopped() {
 }
 
 #[test]
+fn a_keeper_that_was_started_with_signals_blocked_works_all_the_same() {
+    let mux = Mux::new();
+    let attempt = Spec::sh("exit 3").write(&mux);
+    let code = "import os, signal, sys\nsignal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\n\
+                signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nos.execv(sys.argv[1], sys.argv[1:])";
+    let session = attempt.session();
+    let dir = attempt.dir.to_str().unwrap();
+    mux.tmux(&["new-session", "-d", "-s", &session, "--", python(), "-c", code, KEEP, "keep", dir]);
+    attempt.exits(3);
+}
+
+#[test]
 fn a_program_that_kills_its_group_leaves_the_keeper_alive() {
     let mux = Mux::new();
     let attempt = Spec::sh("kill -9 0").write(&mux);

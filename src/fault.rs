@@ -71,6 +71,7 @@ pub const POINTS: &[&str] = &[
     "resume.put-stop-aside",
     // The keeper.
     "keeper.spawn",
+    "keeper.reap",
     // Ending.
     "stop.ask",
     "stop.kill-window",

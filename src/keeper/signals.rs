@@ -91,11 +91,17 @@ pub(super) fn ignore(signals: &[i32]) {
     }
 }
 
+/// Gives signals their default effect.
+pub(super) fn act_by_default(signals: &[i32]) {
+    for signal in signals {
+        set(*signal, libc::SIG_DFL);
+    }
+}
+
 /// In a forked child: every signal that this process handles or ignores has its default effect again.
 pub(super) fn back_to_default() {
-    for signal in HANDLED.into_iter().chain([libc::SIGTTOU, libc::SIGTTIN, libc::SIGTSTP]) {
-        set(signal, libc::SIG_DFL);
-    }
+    act_by_default(&HANDLED);
+    act_by_default(&[libc::SIGTTOU, libc::SIGTTIN, libc::SIGTSTP]);
 }
 
 #[allow(unsafe_code)]

@@ -81,7 +81,7 @@ fn take_keyboard(group: Pid) {
     super::signals::ignore(&[libc::SIGTTOU]);
     // Without a terminal there is no keyboard, and the program runs all the same.
     let _ = rustix::termios::tcsetpgrp(rustix::stdio::stdin(), group);
-    super::signals::back_to_default();
+    super::signals::act_by_default(&[libc::SIGTTOU]);
 }
 
 fn explain(launch: &LaunchFile, program: &OsStr, e: &io::Error) -> String {

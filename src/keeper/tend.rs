@@ -5,6 +5,7 @@ use super::leftovers::{Leftovers, Own};
 use super::receipts::{self, Receipts};
 use super::signals::{self, Arrived, Signals};
 use super::terminal::Terminal;
+use crate::fault;
 use crate::process::{self, Identity};
 use crate::run::dir::Temp;
 use crate::run::files::{EmptiedFile, ExitFile, HangupFile, LaunchFile, Role, SCHEMA, name, now_ms};
@@ -155,7 +156,7 @@ impl<'a, 'd> Tend<'a, 'd> {
     fn reap(&mut self) {
         loop {
             let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
-            match wait(options) {
+            match fault::around("keeper.reap", || wait(options)) {
                 Ok(Some((pid, status))) => self.child_changed(pid, status),
                 Ok(None) => {
                     self.childless = false;

@@ -195,6 +195,41 @@ fn an_end_at_the_moment_of_the_hang_up_is_a_loss() {
 }
 
 #[test]
+fn a_hang_up_before_the_spawn_spawns_nothing() {
+    let mux = Mux::new();
+    let attempt = Spec::sh("echo x > started").write(&mux);
+    let go = mux.home().join("go");
+    mux.launch_with(&attempt, &format!("hold:unlink.env.json.after:{}", go.display()));
+    until("it waits between the start receipt and the spawn", || {
+        mux.home().join("go.reached").exists().then_some(())
+    });
+    let keeper = attempt.keeper();
+    Cut::Session.does(&mux, &attempt);
+    std::fs::write(&go, "").unwrap();
+    let exit = attempt.ended();
+    assert!(matches!(exit.end, End::SpawnError(_)) && exit.hangup, "{exit:?}");
+    until("the keeper is gone", || is_gone(&keeper).then_some(()));
+    let hangup = attempt.hangup().expect("the cause is written before the keeper ends");
+    assert_eq!(hangup.cause, Some(Cause::SessionKilled), "{hangup:?}");
+    assert!(attempt.spawned().is_none() && !mux.home().join("started").exists());
+    assert!(matches!(attempt.verdict(), Verdict::Lost { cause: Cause::SessionKilled, .. }));
+}
+
+#[test]
+fn a_hang_up_that_came_no_later_than_the_reap_is_seen() {
+    let mux = Mux::new();
+    let attempt = Spec::sh("exit 0").write(&mux);
+    let go = mux.home().join("go");
+    // Held after it has looked for signals and right before it reaps.
+    mux.launch_with(&attempt, &format!("hold:keeper.reap.before:{}", go.display()));
+    until("it is about to reap", || mux.home().join("go.reached").exists().then_some(()));
+    Cut::Session.does(&mux, &attempt);
+    std::fs::write(&go, "").unwrap();
+    let exit = attempt.ended();
+    assert_eq!((exit.end, exit.hangup), (End::Code(0), true));
+}
+
+#[test]
 fn a_hang_up_that_a_stopped_server_cannot_explain_is_recorded_without_a_cause() {
     let mux = Mux::new();
     let (signals, spec) = Signals::recorder(&mux, &["HUP", "CONT"]);
@@ -255,12 +290,10 @@ fn a_session_that_is_killed_right_behind_its_launch_never_has_a_start_without_an
         mux.try_tmux(["kill-session", "-t", &format!("={}", attempt.session())]);
         let dir = attempt.dir.to_str().unwrap();
         until("no keeper is left", || {
-            let here = loopmux::process::with_token(&attempt.token);
             let keepers = loopmux::process::children(mux.server().pid).found;
-            let none = here.found.is_empty() && !keepers.iter().any(|n| n.command.contains(dir));
-            none.then_some(())
+            (!keepers.iter().any(|n| n.command.contains(dir))).then_some(())
         });
-        assert_ne!(attempt.lease(), Lease::Held, "round {round}");
+        until("nothing holds the lease", || (attempt.lease() != Lease::Held).then_some(()));
         if attempt.start().is_none() {
             assert!(attempt.exit().is_none() && attempt.spawned().is_none());
             continue;

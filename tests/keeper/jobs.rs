@@ -99,12 +99,14 @@ fn a_program_that_somebody_stopped_stays_stopped() {
 #[test]
 fn a_keeper_that_was_started_with_signals_blocked_works_all_the_same() {
     let mux = Mux::new();
-    let attempt = Spec::sh("exit 3").write(&mux);
+    let attempt = Spec::sh("read line; exit 3").write(&mux);
     let code = "import os, signal, sys\nsignal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())\n\
                 signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nos.execv(sys.argv[1], sys.argv[1:])";
     let session = attempt.session();
     let dir = attempt.dir.to_str().unwrap();
     mux.tmux(&["new-session", "-d", "-s", &session, "--", python(), "-c", code, KEEP, "keep", dir]);
+    attempt.program();
+    mux.keys(&attempt, &["Enter"]);
     attempt.exits(3);
 }
 

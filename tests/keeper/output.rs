@@ -60,6 +60,27 @@ fn short_programs_at_once_lose_no_byte() {
 }
 
 #[test]
+fn the_keeper_does_not_end_before_the_last_byte_is_recorded() {
+    let mux = Mux::new();
+    // A recorder that is slow to begin: the multiplexer executes what the keeper was called by.
+    let slow = mux.home().join("slow-keep");
+    let script = format!("#!/bin/sh\nsleep 0.3\nexec {KEEP} \"$@\"\n");
+    std::fs::write(&slow, script).unwrap();
+    let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
+    std::fs::set_permissions(&slow, mode).unwrap();
+    let attempt = Spec::new(&["seq", "1", "12000"]).write(&mux);
+    let session = attempt.session();
+    let call = "exec -a \"$0\" \"$1\" keep \"$2\"";
+    let words = ["new-session", "-d", "-s", &session, "--", "bash", "-c", call];
+    let files = [slow.to_str().unwrap(), KEEP, attempt.dir.to_str().unwrap()];
+    mux.tmux(&[&words[..], &files].concat());
+    let keeper = attempt.keeper();
+    until("the keeper is gone", || is_gone(&keeper).then_some(()));
+    assert_eq!(LogReader::new(attempt.open(), 0).recorder(), Lease::Free, "and nobody records any more");
+    assert_eq!(String::from_utf8(attempt.log()).unwrap(), sequence(12_000));
+}
+
+#[test]
 fn bytes_that_are_no_text_and_the_marks_own_are_recorded_as_they_are() {
     let mux = Mux::new();
     // The beginning of a mark, and a whole mark of another keeper.

@@ -15,6 +15,7 @@ use loopmux::verdict::{End, Lease, Observation, Verdict};
 use loopmux_mux::{SessionName, Tags};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Debug;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -114,6 +115,17 @@ impl Mux {
         self.try_tmux(args).status.success()
     }
 
+    /// Launches an attempt whose keeper meets faults on purpose.
+    #[track_caller]
+    pub(crate) fn launch_with(&self, attempt: &Attempt, fault: &str) {
+        let fault = format!("LOOPMUX_FAULT={fault}");
+        let session = attempt.session();
+        let before =
+            ["new-session", "-d", "-e", &fault, "-s", &session, "-x", "100", "-y", "30", "--", KEEP, "keep"];
+        let args = before.iter().map(OsStr::new).chain([attempt.dir.as_os_str()]);
+        assert!(self.try_tmux(args).status.success());
+    }
+
     /// Sends keys to the window of an attempt.
     pub(crate) fn keys(&self, attempt: &Attempt, keys: &[&str]) {
         let target = format!("={}:", attempt.session());
@@ -164,8 +176,12 @@ impl Mux {
 impl Drop for Mux {
     fn drop(&mut self) {
         if let Opened::Handle(server) = Handle::open(&self.server) {
-            let _ = server.signal(Signal::Cont);
+            // A keeper that a failed test left waiting would wait on without its window.
+            let windows = process::descendants(self.server.pid).found;
             let _ = server.signal(Signal::Kill);
+            for process in windows {
+                signal(&process.id, Signal::Kill);
+            }
         }
     }
 }
@@ -447,12 +463,13 @@ impl Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        let mut scan = process::with_token(&self.token);
-        if let Ok(lease) = std::fs::metadata(self.dir.join(name::LEASE)) {
-            use std::os::unix::fs::MetadataExt;
-            scan = scan.join(process::holders(lease.dev(), lease.ino()));
+        // A free lease is nobody's, and a look at every process of the machine takes its time.
+        if !self.dir.is_dir() || self.lease() != Lease::Held {
+            return;
         }
-        for note in scan.found {
+        let Ok(lease) = std::fs::metadata(self.dir.join(name::LEASE)) else { return };
+        let holders = process::holders(lease.dev(), lease.ino());
+        for note in holders.join(process::with_token(&self.token)).found {
             if note.id.pid != std::process::id() {
                 signal(&note.id, Signal::Kill);
             }

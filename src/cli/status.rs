@@ -169,12 +169,12 @@ impl Page<'_> {
         if run.why_not_removable.is_empty() {
             return;
         }
-        let what = match (run.resumable, run.removable) {
-            (Some(false), Some(false)) => "removal and resume",
-            (_, Some(false)) => "removal",
-            _ => "removal, unless a look at the processes finds nothing",
+        let (head, what) = match (run.resumable, run.removable) {
+            (Some(false), Some(false)) => ("refused", "removal and resume"),
+            (_, Some(false)) => ("refused", "removal"),
+            _ => ("unproven", "removal"),
         };
-        line(out, "refused", &format!("{what}: {}", shown(&run.why_not_removable.join("; "))));
+        line(out, head, &format!("{what}: {}", shown(&run.why_not_removable.join("; "))));
     }
 
     fn next(&self) -> String {
@@ -194,6 +194,10 @@ impl Page<'_> {
         }
         if self.report.run.resumable == Some(true) {
             next.push(format!("loopmux resume {short}"));
+        }
+        // Where it is not proven yet, the deletion looks for itself.
+        if self.report.run.removable != Some(false) {
+            next.push(format!("loopmux delete {short}"));
         }
         if next.is_empty() {
             next.push("loopmux list".to_owned());

@@ -81,6 +81,29 @@ fn what_cannot_be_read_is_null_and_says_why() {
     assert_eq!(run["engine"], json!({ "state": "unknown", "pid": null }));
 }
 
+/// Only root can give a file away; whoever else runs this tries nothing here.
+#[test]
+fn files_of_another_user_are_unknown() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let world = World::new();
+    let samples = Samples::new(&world);
+    let run = samples.over("20261129-160042-7f3a", Some("given-away"), Status::Failed, |a| {
+        a.started().exited(End::Code(1), false).emptied();
+        Some(Outcome::Exited { end: End::Code(1) })
+    });
+    std::os::unix::fs::chown(run.join("state.json"), Some(65_534), None).expect("chown");
+    std::os::unix::fs::chown(run.join("attempts/1/exit.json"), Some(65_534), None).expect("chown");
+    let status = status(&world, "7f3a");
+    assert_eq!(status["run"]["status"], json!("unknown"));
+    assert_eq!(status["run"]["removable"], json!(false));
+    assert_eq!(status["attempts"][0]["evidence"]["exit"], json!("unknown"));
+    let unknown = status["run"]["unknown"].to_string();
+    assert!(unknown.contains("state.json belongs to user 65534"), "{unknown}");
+    assert!(unknown.contains("exit.json belongs to user 65534"), "{unknown}");
+}
+
 #[test]
 fn a_lost_run_in_full() {
     let world = World::new();
@@ -115,7 +138,7 @@ fn a_lost_run_in_full() {
                 "resumable": true,
                 "removable": null,
                 "why_not_removable": [
-                    "cannot tell whether something of attempt 1 is alive: its keeper left no receipt that no descendant is left, so the processes must be looked at"
+                    "the keeper of attempt 1 left no receipt that no descendant is left, so the processes must be looked at"
                 ],
                 "reason": null,
                 "unknown": [],

@@ -85,8 +85,8 @@ attempt 1 sh    lost: its mux session was killed (lost mid-run, not a CLI exit)
   exit       none
   hang-up    at {date}16:03:09: the session is not listed
   session    not there: server {pid} is gone
-refused   removal, unless a look at the processes finds nothing: cannot tell whether something of attempt 1 is alive: its keeper left no receipt that no descendant is left, so the processes must be looked at
-next      loopmux logs 0004   ·   loopmux resume 0004
+unproven  removal: the keeper of attempt 1 left no receipt that no descendant is left, so the processes must be looked at
+next      loopmux logs 0004   ·   loopmux resume 0004   ·   loopmux delete 0004
 ",
         project = project.display()
     );

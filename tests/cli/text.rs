@@ -72,6 +72,7 @@ fn a_lost_run_says_that_its_program_did_not_exit() {
     let text = world.loopmux(["status", "fix-login"]).exits(0).out;
     let pid = std::process::id();
     let project = world.project().canonicalize().expect("a project");
+    let why = world.status("fix-login")["run"]["why_not_removable"][0].clone();
     let date = "2026-11-29 ";
     let expected = format!(
         "\
@@ -85,10 +86,11 @@ attempt 1 sh    lost: its mux session was killed (lost mid-run, not a CLI exit)
   exit       none
   hang-up    at {date}16:03:09: the session is not listed
   session    not there: server {pid} is gone
-unproven  removal: the keeper of attempt 1 left no receipt that no descendant is left, so the processes must be looked at
+unproven  removal: {why}
 next      loopmux logs 0004   ·   loopmux resume 0004   ·   loopmux delete 0004
 ",
-        project = project.display()
+        project = project.display(),
+        why = why.as_str().expect("a reason")
     );
     // On the day itself the date is left out.
     let today = jiff_today();

@@ -8,6 +8,7 @@
 //! 6. Either the run is put back, or its erasure is decided, and it is erased.
 
 use super::cleanup;
+use super::end::LeaseWait;
 use super::give_up::give_up;
 use super::look::{self, Looked};
 use super::recover;
@@ -31,7 +32,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long a look waits for the next one where no process can be waited for.
-const PAUSE: Duration = Duration::from_millis(10);
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// Where a removal happens.
 pub struct Ground<'a> {
@@ -274,6 +275,10 @@ pub fn settle(run: &RunRead) {
                 // In vain, or not: the next look tells.
                 let _ = wake::wait(&[handle.as_fd()], Some(left));
             }
+            // Leftovers are told by a file, which wakes nobody: so this wait has a shorter end as well.
+            Next::Lock(lock) => {
+                lock.wait(PAUSE.min(left), &[], &|| false);
+            }
             Next::Moment => std::thread::sleep(PAUSE.min(left)),
         }
     }
@@ -281,6 +286,7 @@ pub fn settle(run: &RunRead) {
 
 enum Next {
     Process(Handle),
+    Lock(LeaseWait),
     Moment,
 }
 
@@ -297,8 +303,12 @@ fn on_its_way(run: &RunRead, view: &RunView) -> Option<Next> {
         if !attempt.verdict.is_end() {
             continue;
         }
+        let waits = |name| match run.attempt(attempt.n) {
+            Observation::Known(read) => Next::Lock(LeaseWait::start(read.dir(), name)),
+            Observation::Absent | Observation::Unknown(_) => Next::Moment,
+        };
         if attempt.verdict.leftovers() == Leftovers::Settling {
-            return Some(Next::Moment);
+            return Some(waits(crate::run::files::name::LEASE));
         }
         let lives = attempt.evidence.keeper == crate::verdict::Life::Alive;
         let parks = attempt.launch.known().is_some_and(|l| l.park);
@@ -312,7 +322,7 @@ fn on_its_way(run: &RunRead, view: &RunView) -> Option<Next> {
             Observation::Absent | Observation::Unknown(_) => false,
         };
         if attempt.evidence.lease == Lease::Free && records {
-            return Some(Next::Moment);
+            return Some(waits(crate::run::files::name::OUTPUT));
         }
     }
     None

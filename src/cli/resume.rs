@@ -41,6 +41,8 @@ pub fn execute(ctx: &Context, args: &ResumeArgs) -> Outcome {
             .report(&json!({ "run": { "id": id.as_str(), "name": file.name } }), |_| format!("{id}\n"))?;
         return Ok(0);
     }
-    begin::resume(&project, &target, &file, &*mux, (caller, args.env.clone()), |n| run::tell(ctx, &id, n))?;
+    begin::resume(&project, &target, &file, &*mux, (caller, args.env.clone()), |n| {
+        run::tell(ctx, &id, &file.mux, n)
+    })?;
     run::end(ctx, &id)
 }

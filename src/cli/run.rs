@@ -8,6 +8,7 @@ use crate::engine::begin::{self, Asked, BeginError, Until};
 use crate::engine::{EngineError, Notice};
 use crate::observe::{self, Looks, RunView};
 use crate::ops::control::ControlError;
+use crate::run::files::MuxRef;
 use crate::run::id::RunId;
 use crate::verdict::Observation;
 use loopmux_mux::CreateError;
@@ -57,7 +58,7 @@ pub fn execute(ctx: &Context, args: &RunArgs) -> Outcome {
             .report(&json!({ "run": { "id": id.as_str(), "name": file.name } }), |_| format!("{id}\n"))?;
         return Ok(0);
     }
-    let say = |notice: &Notice| tell(ctx, &id, notice);
+    let say = |notice: &Notice| tell(ctx, &id, &file.mux, notice);
     begin::drive(&project, staged, &file, &*selected.mux, (caller, asked.extra), say)?;
     end(ctx, &id)
 }
@@ -103,11 +104,11 @@ fn gone(id: &RunId) -> CliError {
 }
 
 /// Tells a person, or whoever reads the stream, what happens.
-pub(super) fn tell(ctx: &Context, id: &RunId, notice: &Notice) {
+pub(super) fn tell(ctx: &Context, id: &RunId, mux: &MuxRef, notice: &Notice) {
     let out = ctx.out();
     if out.json() {
         let event = match notice {
-            Notice::Launched { attempt, session } => {
+            Notice::Launched { attempt, session, .. } => {
                 json!({ "event": "launched", "run": id.as_str(), "attempt": attempt, "session": session })
             }
             Notice::Started { attempt } => {
@@ -121,7 +122,15 @@ pub(super) fn tell(ctx: &Context, id: &RunId, notice: &Notice) {
         return;
     }
     match notice {
-        Notice::Launched { session, .. } => out.note(&format!("run {id} in mux session {session}")),
+        Notice::Launched { session, server_version, .. } => {
+            out.note(&format!("run {id} in mux session {session}"));
+            let skew = server_version
+                .as_ref()
+                .and_then(|server| backends::skew(&mux.backend, mux.version.as_deref()?, server));
+            if let Some(skew) = skew {
+                out.note(&format!("warning: {skew}"));
+            }
+        }
         Notice::Started { .. } => out.note(&format!("running; loopmux attach {} shows it", id.short())),
         Notice::Stopping(_) => out.note("stopping; once more to insist"),
         Notice::Trouble(text) => out.note(&format!("warning: {text}")),

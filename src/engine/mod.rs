@@ -11,7 +11,6 @@ pub use attempt::Outcomes;
 pub use inbox::Wakes;
 pub use signals::Signals;
 
-use crate::backends;
 use crate::observe::AttemptView;
 use crate::ops::launch;
 use crate::ops::programs::KeeperProgram;
@@ -70,6 +69,8 @@ pub enum Notice {
         attempt: u32,
         /// The mux session's name.
         session: String,
+        /// The version of the server that made the window, where it said one.
+        server_version: Option<String>,
     },
     /// The start receipt was seen.
     Started {
@@ -122,17 +123,13 @@ impl Engine<'_> {
         };
         let prepared = launch::prepare(self.run, &request)?;
         self.journal(Event::new("engine", "launching").attempt(attempt))?;
+        let mut server_version = None;
         let pane_pid = match launch::create(&prepared, self.mux) {
             Ok(created) => {
                 if !created.tagged {
                     self.trouble(attempt, "the window's tags could not be read back".to_owned())?;
                 }
-                let client = self.file.mux.version.as_deref();
-                let skew =
-                    client.and_then(|client| backends::skew(self.mux.name(), client, &created.version));
-                if let Some(skew) = skew {
-                    self.trouble(attempt, skew)?;
-                }
+                server_version = Some(created.version);
                 created.pane_pid
             }
             Err(e) => {
@@ -144,7 +141,7 @@ impl Engine<'_> {
             }
         };
         let session = prepared.launch.session.to_string();
-        (self.notice)(&Notice::Launched { attempt, session });
+        (self.notice)(&Notice::Launched { attempt, session, server_version });
         drop(prepared);
         let view = self.watch(&read, attempt, pane_pid)?;
         match view {

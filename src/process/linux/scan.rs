@@ -121,6 +121,10 @@ fn every(question: impl Fn(u32, &Stat) -> Look<bool>) -> Scan {
         if stat.is_kernel_thread() {
             continue;
         }
+        // A zombie waits for its parent, and does nothing; unless only its main thread has ended.
+        if stat.has_ended() && matches!(procfs::all_tasks_ended(pid), Look::Seen(true) | Look::Ended) {
+            continue;
+        }
         match question(pid, &stat) {
             Look::Seen(true) => scan.found.push(describe(pid, &stat)),
             Look::Seen(false) | Look::Ended => {}
@@ -446,6 +450,34 @@ mod tests {
         assert!(!has(&members(session, None), std::process::id()));
         child.0.stdin.take().unwrap().write_all(b"\n").unwrap();
         child.0.wait().unwrap();
+    }
+
+    #[test]
+    fn a_zombie_is_no_member_of_its_session() {
+        let mut child = Command::new("setsid")
+            .args(["sh", "-c", "(sleep 600 & echo $! $$); exec cat"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let mut numbers = line.split_whitespace().map(|n| n.parse::<u32>().unwrap());
+        let (sleep, session) = (numbers.next().unwrap(), numbers.next().unwrap());
+        let mut group = Command::new("setsid").args(["true"]).spawn().unwrap();
+        let pid = rustix::process::Pid::from_child(&group);
+        let options = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        rustix::process::waitid(rustix::process::WaitId::Pid(pid), options).unwrap();
+        let zombie = members(group.id(), None);
+        let living = members(session, None);
+        group.wait().unwrap();
+        let id = super::super::identity::identify(sleep).unwrap().unwrap();
+        let Opened::Handle(handle) = Handle::open(&id) else { panic!("it runs") };
+        handle.signal(Signal::Kill).unwrap();
+        child.stdin.take();
+        child.wait().unwrap();
+        assert_eq!(zombie, Scan::default(), "it has ended");
+        assert!(has(&living, sleep), "{living:?}");
     }
 
     #[test]

@@ -39,7 +39,6 @@ pub const POINTS: &[&str] = &[
     "replace.handover.json",
     "create.engine.lock",
     "create.control.lock",
-    "create.archive.lock",
     "create.run.lock",
     "create.lease",
     "create.cancelled",
@@ -63,7 +62,6 @@ pub const POINTS: &[&str] = &[
     "lock.engine",
     "lock.lease",
     "lock.control",
-    "lock.archive",
     // Beginning a run.
     "launch.publish",
     "launch.give-up",

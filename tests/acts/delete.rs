@@ -2,14 +2,14 @@
 
 use crate::harness::signal;
 use crate::harness::{World, eventually, finish_child};
-use crate::support::{ended, engine, is_there, names};
+use crate::support::{ended, engine, is_there, just_ended, names};
 use loopmux::process::Signal;
 
 #[test]
 fn a_run_goes_right_behind_its_end_however_it_ended() {
     let world = World::new();
     for script in ["exit 0", "exit 3", "kill -9 $$", "kill -HUP $$"] {
-        let run = ended(&world, script);
+        let run = just_ended(&world, script);
         let said = world.loopmux(["delete", "--json", &run]).exits(0).json();
         assert_eq!(said["data"]["removed"][0]["run"], run.as_str(), "{script}: {said}");
         assert!(!is_there(&world, &run), "{script}");

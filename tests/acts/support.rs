@@ -6,9 +6,28 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A run of `sh -c` that has ended: its id.
+/// A run of `sh -c` that has ended, and of which nothing is on its way any more: its id.
 #[track_caller]
 pub(crate) fn ended(world: &World, script: &str) -> String {
+    let run = just_ended(world, script);
+    settled(world, &run);
+    run
+}
+
+/// Waits until everything of a run is written.
+#[track_caller]
+pub(crate) fn settled(world: &World, run: &str) {
+    world.until(run, |s| s["run"]["removable"] == true && s["run"]["engine"]["state"] == "gone");
+    let log = world.run_dir(run).join("attempts/1/output.log");
+    eventually("the end of the log", || match std::fs::File::open(&log) {
+        Ok(file) => file.try_lock_shared().map_err(|e| e.to_string()),
+        Err(e) => Err(e.to_string()),
+    });
+}
+
+/// A run of `sh -c` whose command has just returned: its id.
+#[track_caller]
+pub(crate) fn just_ended(world: &World, script: &str) -> String {
     let ran = world.loopmux(["run", "--json", "--", "sh", "-c", script]);
     ran.json()["data"]["run"]["id"].as_str().unwrap_or_else(|| panic!("{ran:?}")).to_owned()
 }

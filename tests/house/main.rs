@@ -5,6 +5,7 @@
 
 mod collapse;
 mod docs;
+mod faults;
 mod files;
 mod layers;
 mod source;

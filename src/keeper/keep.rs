@@ -200,12 +200,19 @@ fn record_output(
 }
 
 /// Every descendant that loses its parent becomes a child of this process, and of no other.
+#[cfg(target_os = "linux")]
 fn adopt_descendants(role: Role) -> Result<(), String> {
     if role == Role::Engine {
         return Ok(());
     }
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|e| format!("its descendants could not be followed: {e}"))
+}
+
+/// Nothing adopts orphans here: a descendant that lost its parent is seen by the lease alone.
+#[cfg(not(target_os = "linux"))]
+fn adopt_descendants(_role: Role) -> Result<(), String> {
+    Ok(())
 }
 
 fn spawned_receipt(receipts: &Receipts<'_>, program: Pid) {

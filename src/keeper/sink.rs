@@ -6,7 +6,6 @@
 use crate::run::dir::Dir;
 use crate::run::files::name;
 use crate::run::output::{part_name, starts};
-use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -223,7 +222,7 @@ impl Part {
     fn take_room(&mut self, bytes: u64) -> io::Result<()> {
         crate::fault::room(name::OUTPUT)?;
         while self.len + bytes > self.room {
-            match rustix::fs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.room, STEP) {
+            match take(&self.file, self.room, STEP) {
                 Ok(()) => self.room += STEP,
                 Err(Errno::INTR) => {}
                 // It promises nothing: what can be written shows when it is written.
@@ -244,6 +243,18 @@ impl Part {
     fn cut(&self) {
         let _ = rustix::fs::ftruncate(self.file.as_fd(), self.len);
     }
+}
+
+/// Takes room for a file beyond its end.
+#[cfg(target_os = "linux")]
+fn take(file: &File, from: u64, bytes: u64) -> rustix::io::Result<()> {
+    rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, from, bytes)
+}
+
+/// No room can be taken in advance here.
+#[cfg(not(target_os = "linux"))]
+fn take(_file: &File, _from: u64, _bytes: u64) -> rustix::io::Result<()> {
+    Err(Errno::OPNOTSUPP)
 }
 
 #[cfg(test)]

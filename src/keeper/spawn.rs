@@ -4,7 +4,7 @@ use crate::fault;
 use crate::run::files::{LaunchFile, Role};
 use crate::run::text::OsText;
 use rustix::io::FdFlags;
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -68,11 +68,18 @@ fn prepare(command: &mut Command, lease: Option<BorrowedFd<'_>>, role: Role) {
 
 /// A program whose keeper is killed gets TERM: nobody could tell any more how it ended. The kernel's HUP does not
 /// reach one that left the terminal's session.
+#[cfg(target_os = "linux")]
 fn die_with(keeper: Pid) -> io::Result<()> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
     if rustix::process::getppid() != Some(keeper) {
         return Err(io::Error::other("the keeper ended"));
     }
+    Ok(())
+}
+
+/// There is no such signal here: a program that the kernel's HUP does not reach outlives its killed keeper.
+#[cfg(not(target_os = "linux"))]
+fn die_with(_keeper: Pid) -> io::Result<()> {
     Ok(())
 }
 

@@ -6,10 +6,19 @@
 
 use serde::{Deserialize, Serialize};
 
+mod printable;
+
 #[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "macos")]
+mod macos;
 #[cfg(target_os = "linux")]
 pub use linux::{
+    Handle, Watch, ancestors, autogroup, children, current, descendants, holders, host, identify, life,
+    members, note, with_token,
+};
+#[cfg(target_os = "macos")]
+pub use macos::{
     Handle, Watch, ancestors, autogroup, children, current, descendants, holders, host, identify, life,
     members, note, with_token,
 };

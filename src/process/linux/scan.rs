@@ -2,12 +2,11 @@
 
 use super::identity;
 use super::procfs::{self, Look, Stat};
+use crate::process::printable::printable;
 use crate::process::{Identity, Note, Refused, Scan};
 use rustix::fs::{AtFlags, StatxFlags};
 use std::collections::HashSet;
 
-/// Characters of a command line that are kept.
-const COMMAND_LIMIT: usize = 200;
 /// Bytes of an environment that are looked at: the kernel allows a program less than this.
 const ENVIRONMENT_LIMIT: u64 = 16 << 20;
 /// How often the tree of descendants is walked at most, for processes that fork while it is walked.
@@ -316,20 +315,6 @@ fn command_line(pid: u32) -> String {
     }
 }
 
-/// No character that a terminal acts upon, and not too many of the others.
-fn printable(text: &str) -> String {
-    let acts = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let mut out: String =
-        text.chars().take(COMMAND_LIMIT).map(|c| if acts(c) { '\u{fffd}' } else { c }).collect();
-    if text.chars().nth(COMMAND_LIMIT).is_some() {
-        out.push('…');
-    }
-    out
-}
-
 fn effective_uid(pid: u32) -> Option<u32> {
     let Look::Seen(status) = procfs::read(pid, "status", 4096) else { return None };
     let status = String::from_utf8_lossy(&status);
@@ -350,6 +335,7 @@ fn started_ms(start: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::printable::LIMIT;
     use crate::process::{Handle, Opened, Signal};
     use std::io::{BufRead, BufReader, Write};
     use std::os::fd::AsRawFd;
@@ -495,7 +481,7 @@ mod tests {
         child.stdin.take().unwrap().write_all(b"\n").unwrap();
         child.wait().unwrap();
         assert!(!note.command.chars().any(|c| c.is_control() || c == '\u{202e}'), "{note:?}");
-        assert_eq!(note.command.chars().count(), COMMAND_LIMIT + 1);
+        assert_eq!(note.command.chars().count(), LIMIT + 1);
         assert_eq!(note.uid, Some(rustix::process::geteuid().as_raw()));
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         let now = u64::try_from(now.as_millis()).unwrap();

@@ -2,10 +2,12 @@
 //! Everything that was started in it has ended when it is dropped, also on a panic.
 #![allow(dead_code, unreachable_pub, unused_imports)]
 
+mod disk;
 mod people;
 mod screen;
 mod tree;
 
+pub use disk::{Disk, interpose};
 pub use people::{STRANGER, fixture, is_root, not_root, python};
 pub use screen::Screen;
 pub use tree::Tree;

@@ -5,6 +5,7 @@ mod harness;
 
 mod blind;
 mod brief;
+mod disk;
 mod ends;
 mod engine;
 mod environment;
@@ -13,6 +14,7 @@ mod inside;
 mod lost;
 mod names;
 mod people;
+mod readonly;
 mod resume;
 mod signals;
 mod upgrade;

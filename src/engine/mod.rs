@@ -14,6 +14,7 @@ pub use signals::Signals;
 use crate::observe::AttemptView;
 use crate::ops::launch;
 use crate::ops::programs::KeeperProgram;
+use crate::ops::tidy::tidy;
 use crate::process;
 use crate::run::files::{RunFile, StopWhy, name, now_ms};
 use crate::run::journal::Event;
@@ -198,6 +199,11 @@ impl Engine<'_> {
             Some(Outcome::NeverStarted { why }) => Some(why.clone()),
             _ => None,
         };
+        if let Some(view) = &view
+            && let Observation::Known(attempt) = read.attempt(view.n)
+        {
+            tidy(&attempt, view);
+        }
         self.end(status, outcome, reason, view)
     }
 

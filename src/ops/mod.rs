@@ -20,4 +20,5 @@ pub mod refusal;
 pub mod remove;
 pub mod restore;
 pub mod stop;
+pub mod tidy;
 pub mod veto;

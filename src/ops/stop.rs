@@ -3,6 +3,7 @@
 
 use super::end::{Ended, Manner, Survivor, end_attempt};
 use super::give_up::give_up;
+use super::tidy::tidy;
 use crate::observe::{self, Looks, RunView};
 use crate::process::{self, Handle, Opened, Signal};
 use crate::run::dir::WriteError;
@@ -120,7 +121,9 @@ pub fn stop(
                         urgent: &|| false,
                         spared: &[std::process::id()],
                     };
-                    add(&mut report, n, end_attempt(&attempt, &manner));
+                    let ended = end_attempt(&attempt, &manner);
+                    tidy(&attempt, &ended.view);
+                    add(&mut report, n, ended);
                 }
                 Observation::Absent => {}
                 Observation::Unknown(why) => report.unknown.push(format!("attempt {n}: {why}")),

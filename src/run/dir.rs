@@ -306,6 +306,25 @@ impl Dir {
         }
     }
 
+    /// Removes files that were written for one of `names` and never got it: their writer was killed. The caller knows
+    /// that nobody writes any more.
+    ///
+    /// # Errors
+    /// As the operating system says.
+    pub fn remove_unfinished(&self, names: &[&str]) -> Result<(), WriteError> {
+        let all = self.names().map_err(|e| self.failed("list", ".", e))?;
+        for entry in all.iter().filter_map(|n| n.to_str()) {
+            let unfinished = |name: &&str| {
+                let rest = entry.strip_prefix('.').and_then(|rest| rest.strip_prefix(*name));
+                rest.is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".tmp"))
+            };
+            if names.iter().any(unfinished) {
+                self.remove_file(entry)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes room on the disk for a file that must be writable later, whatever happens to the disk meanwhile.
     ///
     /// # Errors

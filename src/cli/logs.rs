@@ -7,15 +7,18 @@ use super::outcome;
 use super::plain::Plain;
 use super::refs::Refs;
 use crate::observe::{self, Looks, RunView};
+use crate::run::files::name;
+use crate::run::locks;
 use crate::run::output::{LogReader, Piece};
 use crate::run::store::{AttemptRead, RunRead};
-use crate::verdict::{EngineSeen, Lease, Observation};
+use crate::verdict::{EngineSeen, Lease, Life, Observation};
 use crate::wake;
 use rustix::fs::inotify;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 /// `data` of `logs --json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -96,8 +99,23 @@ fn unreadable(attempt: &AttemptRead, e: &io::Error) -> CliError {
     CliError::new(ErrorCode::Io, format!("cannot read the log in {}: {e}", super::page::shown(&path)))
 }
 
+/// How long the last output of a program that has ended may be on its way.
+const ON_ITS_WAY: Duration = Duration::from_secs(1);
+
+/// An end is known before the last output is recorded: it goes through the terminal and the multiplexer. Whatever
+/// still runs of the program may print for ever, and is not waited for.
+fn await_the_rest(attempt: &AttemptRead) {
+    let view = observe::attempt_on_disk(attempt);
+    let still_runs = view.leftovers.known().is_some_and(|left| !left.processes.is_empty());
+    if view.verdict.is_end() && view.evidence.keeper == Life::Alive && !still_runs {
+        // In vain where nothing records: then what is there is all there is.
+        let _ = locks::wait_free(attempt.dir(), name::OUTPUT, ON_ITS_WAY);
+    }
+}
+
 /// Prints what is there now.
 fn print(ctx: &Context, args: &LogsArgs, run: &RunRead, attempt: &AttemptRead) -> Result<(), CliError> {
+    await_the_rest(attempt);
     let mut log = reader(attempt)?;
     let recorder = log.recorder();
     let mut report = LogsReport {

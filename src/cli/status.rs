@@ -9,7 +9,7 @@ use super::report::{AttemptReport, ProcessReport, RunAndAttempts, RunReport};
 use super::{Context, words};
 use crate::observe::{self, AttemptView, RunView};
 use crate::ops::end::holders;
-use crate::process::Scan;
+use crate::process::{Identity, Scan};
 use crate::run::files::Work;
 use crate::run::store::RunRead;
 use crate::verdict::{EngineSeen, Lease, Observation, Status, Verdict};
@@ -46,8 +46,9 @@ pub fn execute(ctx: &Context, args: &StatusArgs) -> Outcome {
     observe::explain(&mut view, &mut looks);
     let held = read.as_ref().map(|read| held_by(read, &view)).unwrap_or_default();
     let RunAndAttempts { run, mut attempts } = RunAndAttempts::of(&view);
-    for (attempt, scan) in attempts.iter_mut().zip(&held) {
-        attempt.add_holders(scan.as_ref());
+    let keepers = view.attempts.known().map_or(&[][..], Vec::as_slice).iter().map(AttemptView::keeper);
+    for ((attempt, scan), keeper) in attempts.iter_mut().zip(&held).zip(keepers) {
+        attempt.add_holders(scan.as_ref(), keeper);
     }
     let mux = gather::looks_taken(&looks);
     let report = StatusReport { r#ref: Refs::of_project(&project).of(&id), run, attempts, mux };
@@ -236,12 +237,12 @@ fn verdict_style(verdict: &Verdict) -> anstyle::Style {
 
 impl AttemptReport {
     /// Adds who holds the lease, from a look at the processes.
-    fn add_holders(&mut self, scan: Option<&Scan>) {
+    fn add_holders(&mut self, scan: Option<&Scan>, keeper: Option<&Identity>) {
         let Some(scan) = scan else { return };
-        let found: Vec<ProcessReport> = scan.found.iter().map(ProcessReport::from).collect();
         if self.verdict.leftovers.is_none() && scan.refused.is_empty() {
-            self.verdict.leftovers = Some(found.clone());
+            let left = scan.found.iter().filter(|note| Some(&note.id) != keeper);
+            self.verdict.leftovers = Some(left.map(ProcessReport::from).collect());
         }
-        self.holders = Some(found);
+        self.holders = Some(scan.found.iter().map(ProcessReport::from).collect());
     }
 }

@@ -42,9 +42,10 @@ pub fn execute(ctx: &Context, args: &RunArgs) -> Outcome {
         size: (settings.size.value.columns, settings.size.value.rows),
         extra: args.env.clone(),
     };
-    let store = ctx.write_store()?;
-    let project = store.project(&root)?;
-    let (staged, file) = begin::stage(&store, &project, &root, &asked, mux)?;
+    let store = ctx.write_store().map_err(unlaunched)?;
+    let project = store.project(&root).map_err(|e| unlaunched(e.into()))?;
+    let (staged, file) =
+        begin::stage(&store, &project, &root, &asked, mux).map_err(|e| unlaunched(e.into()))?;
     let id = file.id.clone();
     let caller: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     if args.detach || args.attach {
@@ -135,6 +136,11 @@ pub(super) fn tell(ctx: &Context, id: &RunId, mux: &MuxRef, notice: &Notice) {
         Notice::Stopping(_) => out.note("stopping; once more to insist"),
         Notice::Trouble(text) => out.note(&format!("warning: {text}")),
     }
+}
+
+/// The state directory cannot carry the run.
+fn unlaunched(error: CliError) -> CliError {
+    error.hint("nothing was launched; what the state directory lacks: loopmux doctor")
 }
 
 /// The project's root: it must be there to run anything in it.

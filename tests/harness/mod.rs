@@ -8,7 +8,7 @@ mod screen;
 mod tree;
 
 pub use disk::{Disk, interpose};
-pub use people::{STRANGER, fixture, is_root, not_root, python};
+pub use people::{STRANGER, fixture, is_root, not_root, python, say};
 pub use screen::Screen;
 pub use tree::Tree;
 

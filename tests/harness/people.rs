@@ -11,16 +11,18 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
+/// Tells something beside the name of the test; a test that passes shows it with `--no-capture`.
+#[allow(clippy::print_stderr)]
+pub fn say(text: &str) {
+    eprintln!("{text}");
+}
+
 /// Says that a test is skipped because it needs root. `true` where it is to be left.
 pub fn not_root(what: &str) -> bool {
     if is_root() {
         return false;
     }
-    // The test harness shows it beside the name of the test.
-    #[allow(clippy::print_stderr)]
-    {
-        eprintln!("skipped: only root can {what}");
-    }
+    say(&format!("skipped: only root can {what}"));
     true
 }
 

@@ -7,10 +7,13 @@ use crate::ops::end::LeaseWait;
 use crate::process::{Handle, Opened};
 use crate::run::files::name;
 use crate::run::store::RunRead;
-use crate::verdict::{EngineSeen, Observation, Verdict, exit_code_of_all};
+use crate::verdict::{Cause, EngineSeen, Life, Observation, Verdict, exit_code_of_all};
 use crate::wake;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
+
+/// How long the keeper may take to say what went away, after a loss is proven.
+const CAUSE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Executes the command.
 ///
@@ -23,7 +26,8 @@ pub fn execute(ctx: &Context, args: &WaitArgs) -> Outcome {
     let mut waits: Vec<Sleeper> = runs.iter().map(|_| Sleeper::default()).collect();
     loop {
         let views: Vec<RunView> = runs.iter().map(|run| observe::run(run, &mut Looks::none())).collect();
-        let over: Vec<bool> = views.iter().map(is_over).collect();
+        let over: Vec<bool> =
+            views.iter().zip(&mut waits).map(|(v, w)| is_over(v) && !w.may_hear_the_cause(v)).collect();
         let enough = if args.any { over.contains(&true) } else { !over.contains(&false) };
         if enough {
             let done: Vec<RunView> =
@@ -69,9 +73,22 @@ fn is_over(view: &RunView) -> bool {
 struct Sleeper {
     process: Option<Handle>,
     lease: Option<LeaseWait>,
+    lost: Option<Instant>,
 }
 
 impl Sleeper {
+    /// A loss is proven before its keeper has been told what went away: without an engine, whose record has waited for
+    /// it, this process waits a moment.
+    fn may_hear_the_cause(&mut self, view: &RunView) -> bool {
+        let untold = view.latest().is_some_and(|latest| {
+            matches!(latest.verdict, Verdict::Lost { cause: Cause::Unexplained, .. })
+                && latest.evidence.keeper == Life::Alive
+        });
+        untold
+            && !view.record.known().is_some_and(|r| r.status.row().is_final)
+            && self.lost.get_or_insert_with(Instant::now).elapsed() < CAUSE_PATIENCE
+    }
+
     fn follow(&mut self, view: &RunView, run: &RunRead) {
         let driven = view.engine.seen == EngineSeen::Running;
         let whom = if driven { view.engine.process.as_ref() } else { view.latest().and_then(|a| a.keeper()) };

@@ -171,12 +171,16 @@ fn locate(
 ) -> Result<PathBuf, Unusable> {
     let wanted = setting.value.as_ref().map_or(Path::new(name), Program::as_path);
     which::which(wanted).map_err(|e| {
-        let place = if wanted.is_absolute() { wanted.display().to_string() } else { "PATH".to_owned() };
+        let place = match e {
+            which::Error::CannotFindBinaryPath if wanted.is_absolute() => "is no program".to_owned(),
+            which::Error::CannotFindBinaryPath => "is in no directory of PATH".to_owned(),
+            other => format!("cannot be looked for: {other}"),
+        };
         let asked = match &setting.source {
             Source::Default => String::new(),
-            source => format!(" ({} is named by {source})", wanted.display()),
+            source => format!(", named by {source},"),
         };
-        Unusable::Missing { name, why: format!("{place}: {e}{asked}"), variable }
+        Unusable::Missing { name, why: format!("{}{asked} {place}", wanted.display()), variable }
     })
 }
 

@@ -152,7 +152,7 @@ pub struct RunArgs {
     #[arg(short, long, conflicts_with = "attach")]
     pub detach: bool,
     /// A name for the run, to find it by
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = run_name)]
     pub name: Option<String>,
     /// The command's directory [default: this one]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -424,6 +424,14 @@ fn status() -> impl TypedValueParser<Value = Status> {
         .try_map(|word| Status::ALL.into_iter().find(|s| s.as_str() == word).ok_or("there is no such status"))
 }
 
+/// A name must find its run again, so what a RUN cannot be, or means something else as one, is none.
+fn run_name(text: &str) -> Result<String, String> {
+    if text == "@last" {
+        return Err("it always means the newest run".to_owned());
+    }
+    super::context::not_a_reference(text).map_or_else(|| Ok(text.to_owned()), |why| Err(why.to_owned()))
+}
+
 fn variable(text: OsString) -> Result<(OsString, OsString), &'static str> {
     let bytes = text.as_encoded_bytes();
     match bytes.iter().position(|b| *b == b'=') {
@@ -525,6 +533,15 @@ mod tests {
         for bad in ["run --env A -- true", "run --env =b -- true"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_name_finds_its_run_again_or_is_refused() {
+        for bad in ["--name= ", "--name=@last", "--name=a/b", "--name=..", "--name=a\\b"] {
+            let bad = bad.trim_end();
+            assert!(parse(&format!("run {bad} -- true")).is_err(), "{bad}");
+        }
+        assert!(parse("run --name=fix-login -- true").is_ok());
     }
 
     #[test]

@@ -68,7 +68,8 @@ pub fn execute(ctx: &Context, args: &AttachArgs) -> Outcome {
             if status.success() {
                 return Ok(0);
             }
-            let said = format!("{command:?} {status}: this terminal's client was not moved");
+            let said =
+                format!("this terminal's client was not moved: {}: {status}", shown(&typed(&way.words)));
             Err(CliError::new(ErrorCode::MuxUnreachable, said))
         }
     }

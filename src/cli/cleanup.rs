@@ -142,10 +142,10 @@ fn text(report: &CleanupReport) -> String {
     {
         for w in list {
             out.push_str(&format!(
-                "{title:<13} {}  {} {} of run {}\n",
+                "{title:<13} {}  {}, {} of run {}\n",
                 shown(&w.session),
-                w.what,
                 w.pane,
+                w.what,
                 w.run
             ));
         }

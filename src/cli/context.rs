@@ -191,13 +191,18 @@ impl Context {
     }
 }
 
+/// Why a word can be no RUN, whatever runs there are; `None` if it can be one.
+pub(super) fn not_a_reference(word: &str) -> Option<&'static str> {
+    match word {
+        "" => Some("it is empty"),
+        "." | ".." => Some("that names a directory"),
+        w if w.contains(['/', '\\']) => Some("it has a separator in it"),
+        _ => None,
+    }
+}
+
 pub(super) fn check_reference(reference: &str) -> Result<(), CliError> {
-    let why = match reference {
-        "" => "it is empty",
-        "." | ".." => "that names a directory",
-        r if r.contains(['/', '\\']) => "it has a separator in it",
-        _ => return Ok(()),
-    };
+    let Some(why) = not_a_reference(reference) else { return Ok(()) };
     Err(CliError::new(
         ErrorCode::Usage,
         format!("{} can be no RUN: {why}", super::page::shown(&format!("{reference:?}"))),

@@ -207,10 +207,11 @@ fn text(report: &ListReport, all_projects: bool, columns: Option<usize>) -> Stri
     }
     match report.parked {
         None | Some(0) => {}
-        Some(1) => page.push_str("1 window is parked: its command has ended, Enter in it closes it\n"),
+        Some(1) => page
+            .push_str("1 window is parked: its command has ended, and Enter or loopmux cleanup closes it\n"),
         Some(n) => {
             page.push_str(&format!(
-                "{n} windows are parked: their commands have ended, Enter in them closes them\n"
+                "{n} windows are parked: their commands have ended, and Enter or loopmux cleanup closes them\n"
             ));
         }
     }

@@ -77,7 +77,7 @@ fn answer_for_clap(e: &clap::Error, asked: Asked) -> ExitCode {
     );
     if asked.json && e.use_stderr() {
         let text = e.render().to_string();
-        let message = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let message = first_paragraph(&text);
         let hint = format!(
             "see: loopmux {}--help",
             if asked.command == "loopmux" { String::new() } else { format!("{} ", asked.command) }
@@ -85,10 +85,21 @@ fn answer_for_clap(e: &clap::Error, asked: Asked) -> ExitCode {
         let error = CliError::new(ErrorCode::Usage, message).hint(hint).detail("text", text);
         Output::new(asked.command, true, Colours::Never, false).failed(&error);
     } else {
-        // A closed pipe is the only thing that can be wrong here.
-        let _ = e.print();
+        let printed = e.print().map_err(CliError::from);
+        if let Err(error) = printed.and_then(|()| Ok(std::io::Write::flush(&mut std::io::stdout())?))
+            && !error.is_closed_pipe()
+        {
+            Output::new(asked.command, false, Colours::Never, false).failed(&error);
+            return error.exit().into();
+        }
     }
     if asks_for_help && !e.use_stderr() { ExitCode::SUCCESS } else { ErrorCode::Usage.exit().into() }
+}
+
+/// What is wrong, in one line: the lines before the usage, which name what the first one announces.
+fn first_paragraph(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    lines.join(" ").trim_start_matches("error: ").to_owned()
 }
 
 /// Executes a command, and says what went wrong if it did.

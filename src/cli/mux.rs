@@ -313,5 +313,9 @@ fn set(ctx: &Context, name: BackendChoice) -> Outcome {
         let by = r.overridden_by.as_ref().map(|by| format!("{by} says otherwise, and ranks before it\n"));
         format!("{}: [mux] backend = {:?}\n{}", shown(&r.file), r.backend, by.unwrap_or_default())
     })?;
+    // The file may be meant for another machine: it is written, and said.
+    if let Err(unusable) = backends::select(ctx.settings()?) {
+        ctx.out().note(&format!("warning: {unusable}"));
+    }
     Ok(0)
 }

@@ -125,8 +125,12 @@ impl Output {
             return;
         }
         if self.json {
-            // Whoever closed the pipe does not want to know.
-            let _ = self.object(error.data(), Some(error.report()), false);
+            // Whoever closed the pipe does not want to know; any other trouble with the output is said beside it.
+            if let Err(unwritten) = self.object(error.data(), Some(error.report()), false)
+                && !unwritten.is_closed_pipe()
+            {
+                self.aside(&error.page());
+            }
         } else {
             self.aside(&error.page());
         }

@@ -83,26 +83,26 @@ impl RemovalReport {
         let mut out = String::new();
         for one in &self.archived {
             let size = one.bytes.map(|b| format!(", {b} bytes")).unwrap_or_default();
-            out.push_str(&format!("archived     {}  {}{size}\n", one.run, shown(&one.file)));
+            out.push_str(&format!("archived      {}  {}{size}\n", one.run, shown(&one.file)));
         }
         for one in self.removed.iter().filter(|r| !self.archived.iter().any(|a| a.run == r.run)) {
-            out.push_str(&format!("removed      {}\n", one.run));
+            out.push_str(&format!("removed       {}\n", one.run));
         }
         for one in &self.would_archive {
-            out.push_str(&format!("would archive  {}\n", one.run));
+            out.push_str(&format!("would archive {}\n", one.run));
         }
         for one in &self.would_remove {
-            out.push_str(&format!("would remove   {}\n", one.run));
+            out.push_str(&format!("would remove  {}\n", one.run));
         }
         for one in &self.quarantined {
-            out.push_str(&format!("quarantined  {}  {}\n", one.run, shown(&one.dir)));
+            out.push_str(&format!("quarantined   {}  {}\n", one.run, shown(&one.dir)));
         }
         out
     }
 
     /// The same, with every run that stays.
     pub fn text_with_kept(&self) -> String {
-        let line = |k: &KeptRun| format!("kept         {}  {}\n", k.run, shown(&k.reason));
+        let line = |k: &KeptRun| format!("kept          {}  {}\n", k.run, shown(&k.reason));
         let kept: String = self.kept.iter().map(line).collect();
         let text = self.text() + &kept;
         if text.is_empty() { "nothing to clean\n".to_owned() } else { text }

@@ -55,7 +55,7 @@ pub fn execute(ctx: &Context, args: &RestoreArgs) -> Outcome {
             RestoredFrom::Quarantine => "from quarantine",
             RestoredFrom::Archive => "from its archive",
         };
-        format!("restored     {id}  {from}\n")
+        format!("restored      {id}  {from}\n")
     })?;
     Ok(0)
 }

@@ -28,6 +28,10 @@ pub fn execute(ctx: &Context, args: &RunArgs) -> Outcome {
     };
     let flags = Flags { size: args.size, grace: args.grace, park, ..Flags::default() };
     let settings = ctx.settings_with(flags)?;
+    if args.command.first().is_some_and(|program| program.is_empty()) {
+        return Err(CliError::new(ErrorCode::Usage, "the command is empty")
+            .hint("is a variable behind the dashes empty?  loopmux run -- CMD"));
+    }
     let root = project_root(ctx)?;
     let selected = backends::select(&settings)?;
     let probe = backends::check(&*selected.mux)?;

@@ -142,6 +142,8 @@ fn add(report: &mut StopReport, one: Report) {
 
 fn text(report: &StopReport) -> String {
     let mut out = String::new();
+    // Of several runs, each line says which one it is about.
+    let of = |run: &str| if report.runs.len() > 1 { format!("{run}  ") } else { String::new() };
     for run in &report.runs {
         let word = if run.already { "was over already" } else { "now" };
         out.push_str(&format!("{}  {word}: {}\n", run.id, run.status));
@@ -149,11 +151,12 @@ fn text(report: &StopReport) -> String {
     for (title, lines) in [("gone", &report.gone), ("survived", &report.survived)] {
         for line in lines {
             let command = page::shown(&line.command);
-            out.push_str(&format!("  {title:<9} {:<8} `{command}` ({})\n", line.pid, page::shown(&line.why)));
+            let (of, why) = (of(&line.run), page::shown(&line.why));
+            out.push_str(&format!("  {title:<9} {of}{:<8} `{command}` ({why})\n", line.pid));
         }
     }
     for line in &report.unknown {
-        out.push_str(&format!("  unknown   {}\n", page::shown(&line.why)));
+        out.push_str(&format!("  unknown   {}{}\n", of(&line.run), page::shown(&line.why)));
     }
     let mut alive: Vec<&str> = report.survived.iter().map(|line| line.run.as_str()).collect();
     alive.dedup();

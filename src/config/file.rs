@@ -103,6 +103,15 @@ fn open(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
+/// The key whose value begins at an offset.
+fn key_at(root: &DeTable<'_>, at: usize) -> Option<String> {
+    root.iter().find_map(|(table, values)| {
+        let DeValue::Table(values) = values.get_ref() else { return None };
+        let (key, _) = values.iter().find(|(_, value)| value.span().start == at)?;
+        Some(format!("{}.{}", table.get_ref(), key.get_ref()))
+    })
+}
+
 /// Reads the text of a file.
 pub(super) fn parse(text: &str) -> Result<Layer, LineError> {
     let raw_error = |e: toml::de::Error| LineError {
@@ -111,7 +120,11 @@ pub(super) fn parse(text: &str) -> Result<Layer, LineError> {
     };
     let table = DeTable::parse(text).map_err(raw_error)?;
     known_keys(text, table.get_ref())?;
-    let raw: Raw = toml::from_str(text).map_err(raw_error)?;
+    let raw: Raw = toml::from_str(text).map_err(|e| {
+        let key = e.span().and_then(|span| key_at(table.get_ref(), span.start));
+        let LineError { line, what } = raw_error(e);
+        LineError { line, what: key.map_or(what.clone(), |key| format!("{key}: {what}")) }
+    })?;
     Ok(Layer {
         backend: typed(text, "mux.backend", raw.mux.backend)?,
         socket: typed(text, "mux.socket", raw.mux.socket)?,
@@ -281,8 +294,8 @@ park = true
             ("[mux]\ntmux = './tmux'", 2, "mux.tmux: \"./tmux\" is no program"),
             ("[run]\n\n\nsize = 'big'", 4, "run.size: \"big\" is no size: write it like 200x50"),
             ("[run]\ngrace = '5'", 2, "run.grace: \"5\" is no length of time: 5 has no unit"),
-            ("[run]\ngrace = 5", 2, "invalid type"),
-            ("[run]\npark = 'yes'", 2, "invalid type"),
+            ("[run]\ngrace = 5", 2, "run.grace: invalid type"),
+            ("[run]\npark = 'yes'", 2, "run.park: invalid type"),
             ("mux = 1", 1, "\"mux\" is a table: write [mux]"),
         ] {
             let (at, what) = error(text);

@@ -18,7 +18,9 @@ fn fails(world: &World, args: &[&str], code: &str, exit: i32) -> Value {
     let error = &object["error"];
     assert_eq!(error["code"], json!(code), "{object}");
     let message = error["message"].as_str().expect("a message");
-    assert!(text.err.contains(message), "{:?} {message:?}", text.err);
+    let one_line = text.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains(&message), "{one_line:?} {message:?}");
     assert!(error["retryable"].is_boolean() && error["details"].is_object(), "{object}");
     object
 }
@@ -35,6 +37,7 @@ fn usage_errors_exit_two() {
         (&["run", "--timeout", "90", "--", "true"], "run"),
         (&["run", "--env", "NOVALUE", "--", "true"], "run"),
         (&["run", "--detach", "--attach", "--", "true"], "run"),
+        (&["run", "--", ""], "run"),
         (&["--mux", "screen", "list"], "list"),
         (&["logs"], "logs"),
         (&["wait"], "wait"),
@@ -48,6 +51,18 @@ fn usage_errors_exit_two() {
     ] {
         let object = fails(&world, args, "usage", 2);
         assert_eq!(object["command"], json!(command), "{args:?}");
+    }
+}
+
+#[test]
+fn the_message_of_a_usage_error_is_a_whole_sentence() {
+    let world = World::new();
+    for (args, message) in [
+        (&["--json", "wait"][..], "the following required arguments were not provided: <RUN>..."),
+        (&["--json", "list", "--nonsense"], "unexpected argument '--nonsense' found"),
+    ] {
+        let object = world.loopmux(args).exits(2).json();
+        assert_eq!(object["error"]["message"], json!(message), "{object}");
     }
 }
 

@@ -34,7 +34,10 @@ fn a_full_disk_behind_the_output_is_an_error() {
     let samples = Samples::new(&world);
     let _zoo = Zoo::new(&samples);
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
-    let child = world.command(["list"]).stdout(full).stderr(Stdio::piped()).spawn().expect("loopmux");
-    let ran = finish_child(child).exits(1);
-    assert!(ran.err.starts_with("error: cannot write the output: "), "{}", ran.err);
+    for args in [&["list"][..], &["list", "--json"], &["man"], &["--help"], &["--version"]] {
+        let full = full.try_clone().expect("/dev/full");
+        let child = world.command(args).stdout(full).stderr(Stdio::piped()).spawn().expect("loopmux");
+        let ran = finish_child(child).exits(1);
+        assert!(ran.err.starts_with("error: cannot write the output: "), "{args:?}: {}", ran.err);
+    }
 }

@@ -149,10 +149,12 @@ fn a_program_of_an_awkward_name_is_executed_and_shown() {
 #[test]
 fn a_reference_that_can_be_no_run_is_refused() {
     let world = World::new();
-    world.loopmux(["run", "--name", "a/b", "--", "true"]).exits(0);
     for reference in ["", ".", "..", "a/b", "../runs"] {
         world.loopmux(["status", reference]).exits(2);
+        let named = world.loopmux(["run", "--name", reference, "--", "true"]).exits(2);
+        assert!(named.err.contains("--name"), "a name that finds nothing again is none: {}", named.err);
     }
+    world.loopmux(["run", "--name", "@last", "--", "true"]).exits(2);
     let missing = world.loopmux(["status", "no-such-run"]).exits(3);
     assert!(missing.err.contains("no-such-run"), "{}", missing.err);
 }

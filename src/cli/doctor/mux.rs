@@ -40,7 +40,10 @@ pub(super) fn check(ctx: &Context, doctor: &mut Doctor) -> Option<Usable> {
     let (probe, selected) = match checked {
         Ok(checked) => checked,
         Err(e) => {
-            let fix = "see: loopmux mux";
+            let fix = match &e {
+                backends::Unusable::Missing { .. } => "install it as other programs are installed here",
+                _ => "see: loopmux mux",
+            };
             doctor.note("multiplexer", Found::fail(e.to_string(), fix), began);
             doctor.skip(&SERVER, "there is no multiplexer");
             return None;

@@ -232,7 +232,7 @@ impl Owner {
         Self {
             tags: left.tags.clone(),
             run: left.tags.run.clone(),
-            what: "window of the engine of a removed run".to_owned(),
+            what: "window of the engine".to_owned(),
             session: String::new(),
             mux: left.mux.clone(),
             server: left.server.clone(),

@@ -68,7 +68,7 @@ fn run(ready: Ready, signals: &mut Signals, terminal: &mut Terminal) -> i32 {
     let mux = backend::open(&launch.mux);
     let here = mux.as_ref().ok().and_then(|mux| mux.here());
     let start = start_receipt(&launch, here.as_ref());
-    match receipts.write(name::START, &start) {
+    match receipts.write_durably(name::START, &start) {
         Ok(()) => {}
         Err(WriteError::Exists(_)) => {
             terminal.say_line("nothing is started here: another keeper was faster");
@@ -105,6 +105,7 @@ fn run(ready: Ready, signals: &mut Signals, terminal: &mut Terminal) -> i32 {
     };
     // Closed, never unlocked: an unlock through any inherited copy frees it for all.
     drop(lease);
+    receipts.settle();
     tend.explained();
     let gone = tend.hung_up();
     if !gone {

@@ -11,7 +11,9 @@
 //!
 //! A receipt is written after the fact that it tells and before anything that somebody could take for that fact: a
 //! start receipt before the spawn, an exit receipt before the lease is free. So whoever reads start receipt, lease
-//! and exit receipt in this order is never misled, whenever this program is killed.
+//! and exit receipt in this order is never misled, whenever this program is killed. The start receipt is durable
+//! before the spawn; what follows is durable a moment after it can be read, for a power failure ends everything that
+//! it tells of.
 //!
 //! Beside it: `sink` records what the pane prints, `explain` asks the multiplexer once after a hang-up.
 

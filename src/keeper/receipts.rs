@@ -3,6 +3,7 @@
 use crate::run::dir::{Dir, Temp, WriteError};
 use crate::run::files::{LaunchFile, RefusedFile, SCHEMA, name, now_ms};
 use serde::Serialize;
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 /// Room for the exit receipt: one block of the disk, far more than it needs.
@@ -13,12 +14,14 @@ const ROOM: usize = 4096;
 pub(super) struct Receipts<'d> {
     pub(super) dir: &'d Dir,
     poke: Option<PathBuf>,
+    /// Names were given that a power failure could take again.
+    unsettled: Cell<bool>,
 }
 
 impl<'d> Receipts<'d> {
     pub(super) fn new(dir: &'d Dir, launch: Option<&LaunchFile>) -> Self {
         let poke = launch.and_then(|l| l.poke.as_ref());
-        Self { dir, poke: poke.map(|p| PathBuf::from(p.as_os_str())) }
+        Self { dir, poke: poke.map(|p| PathBuf::from(p.as_os_str())), unsettled: Cell::new(false) }
     }
 
     /// Takes room on the disk for the one receipt that must not be lost.
@@ -29,12 +32,24 @@ impl<'d> Receipts<'d> {
         self.dir.reserve(name::EXIT, ROOM)
     }
 
-    /// Writes a file that must not be there yet, and wakes the waiter.
+    /// Writes a file that must not be there yet, durably, and wakes the waiter.
+    ///
+    /// # Errors
+    /// As [`Dir::write_once`].
+    pub(super) fn write_durably<T: Serialize>(&self, name: &str, value: &T) -> Result<(), WriteError> {
+        self.dir.write_once(name, value)?;
+        self.poke();
+        Ok(())
+    }
+
+    /// The same, and what else the disk has to do for it is left to [`Receipts::settle`]: whoever waits for the
+    /// fact need not wait for the power failure that would make it unknown again.
     ///
     /// # Errors
     /// As [`Dir::write_once`].
     pub(super) fn write<T: Serialize>(&self, name: &str, value: &T) -> Result<(), WriteError> {
-        self.dir.write_once(name, value)?;
+        self.dir.write_new(name, value)?;
+        self.unsettled.set(true);
         self.poke();
         Ok(())
     }
@@ -42,16 +57,25 @@ impl<'d> Receipts<'d> {
     /// The same into room that was taken before.
     ///
     /// # Errors
-    /// As [`Temp::overwrite_and_commit`].
+    /// As [`Temp::overwrite_and_name`].
     pub(super) fn write_into<T: Serialize>(
         &self,
         room: &mut Temp<'_>,
         name: &str,
         value: &T,
     ) -> Result<(), WriteError> {
-        room.overwrite_and_commit(name, value)?;
+        room.overwrite_and_name(name, value)?;
+        self.unsettled.set(true);
         self.poke();
         Ok(())
+    }
+
+    /// Makes every receipt durable that is not yet. Called before each sleep and at the end.
+    pub(super) fn settle(&self) {
+        // Where it fails now it is tried again before the next sleep.
+        if self.unsettled.get() && self.dir.sync().is_ok() {
+            self.unsettled.set(false);
+        }
     }
 
     /// Writes down that this keeper does not start and never will, and removes the environment, which nobody will
@@ -64,6 +88,7 @@ impl<'d> Receipts<'d> {
             None => self.write(name::REFUSED, &file),
         };
         let _ = self.dir.remove_file(name::ENV);
+        self.settle();
     }
 
     /// Wakes the waiter.

@@ -329,6 +329,7 @@ impl<'a, 'd> Tend<'a, 'd> {
 
     /// Sleeps until a signal arrives, the terminal goes away, or something is due.
     fn sleep(&mut self) {
+        self.receipts.settle();
         let exit = self.exit.as_ref();
         let dues = [
             self.explain_at,

@@ -295,6 +295,16 @@ impl Dir {
         temp.commit_over(name)
     }
 
+    /// Writes a file that must not exist yet. Its content is durable when it has its name; the name is once
+    /// [`Dir::sync`] has been called.
+    ///
+    /// # Errors
+    /// As [`Dir::write_once`].
+    pub fn write_new<T: Serialize>(&self, name: &str, value: &T) -> Result<(), WriteError> {
+        let mut temp = Temp::write(self, name, &json(value))?;
+        temp.name_new(name)
+    }
+
     /// Removes a file, if it is there.
     ///
     /// # Errors
@@ -330,7 +340,13 @@ impl Dir {
     /// # Errors
     /// As the operating system says, a full disk foremost.
     pub fn reserve(&self, name: &str, bytes: usize) -> Result<Temp<'_>, WriteError> {
-        Temp::write(self, name, &vec![b' '; bytes])
+        let temp = Temp::create(self, name)?;
+        match take_room(&temp.file, bytes as u64) {
+            Ok(true) => Ok(temp),
+            // Where the file system promises nothing, only what was written has room.
+            Ok(false) => temp.fill(name, &vec![b' '; bytes]),
+            Err(e) => Err(self.failed("take room for", name, e)),
+        }
     }
 
     fn create(&self, name: &str) -> Result<File, WriteError> {
@@ -392,31 +408,39 @@ pub struct Temp<'d> {
 }
 
 impl<'d> Temp<'d> {
-    fn write(dir: &'d Dir, name: &str, bytes: &[u8]) -> Result<Self, WriteError> {
+    fn create(dir: &'d Dir, name: &str) -> Result<Self, WriteError> {
         let temp = format!(".{name}.{}.tmp", random_hex(8));
         let file = dir.create(&temp)?;
-        let mut temp = Self { dir, name: temp, file, done: false };
-        temp.file.write_all(bytes).map_err(|e| dir.failed("write", name, e))?;
-        temp.file.sync_all().map_err(|e| dir.failed("sync", name, e))?;
-        Ok(temp)
+        Ok(Self { dir, name: temp, file, done: false })
     }
 
-    /// Overwrites a reserved file and gives it its name. On an error the room stays taken, for another try.
+    fn write(dir: &'d Dir, name: &str, bytes: &[u8]) -> Result<Self, WriteError> {
+        Self::create(dir, name)?.fill(name, bytes)
+    }
+
+    fn fill(mut self, name: &str, bytes: &[u8]) -> Result<Self, WriteError> {
+        self.file.write_all(bytes).map_err(|e| self.dir.failed("write", name, e))?;
+        self.file.sync_all().map_err(|e| self.dir.failed("sync", name, e))?;
+        Ok(self)
+    }
+
+    /// Overwrites a reserved file and gives it its name, which must be new; durable as [`Dir::write_new`]. On an
+    /// error the room stays taken, for another try.
     ///
     /// # Errors
     /// As [`Dir::write_once`].
-    pub fn overwrite_and_commit<T: Serialize>(&mut self, name: &str, value: &T) -> Result<(), WriteError> {
+    pub fn overwrite_and_name<T: Serialize>(&mut self, name: &str, value: &T) -> Result<(), WriteError> {
         use std::os::unix::fs::FileExt;
-        if self.done {
-            // Only making the name durable failed before.
-            return self.sync_name(name);
-        }
         let bytes = json(value);
         fault::room(name).map_err(|e| self.dir.failed("write", name, e.into()))?;
         self.file.write_all_at(&bytes, 0).map_err(|e| self.dir.failed("write", name, e))?;
         self.file.set_len(bytes.len() as u64).map_err(|e| self.dir.failed("shorten", name, e))?;
         self.file.sync_all().map_err(|e| self.dir.failed("sync", name, e))?;
-        self.rename(name, RenameFlags::NOREPLACE)
+        self.name_new(name)
+    }
+
+    fn name_new(&mut self, name: &str) -> Result<(), WriteError> {
+        fault::around_file("write", name, || self.name_it(name, RenameFlags::NOREPLACE))
     }
 
     fn commit_new(mut self, name: &str) -> Result<(), WriteError> {
@@ -454,6 +478,25 @@ impl Drop for Temp<'_> {
             let _ = rustix::fs::unlinkat(&self.dir.fd, &self.name, AtFlags::empty());
         }
     }
+}
+
+/// Takes room for a file without writing. False where the file system cannot promise it.
+#[cfg(target_os = "linux")]
+fn take_room(file: &File, bytes: u64) -> io::Result<bool> {
+    loop {
+        match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
+            Ok(()) => return Ok(true),
+            Err(Errno::INTR) => {}
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(false),
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// No file system here promises it by that call.
+#[cfg(not(target_os = "linux"))]
+fn take_room(_file: &File, _bytes: u64) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Renames; with `NOREPLACE` an existing target is never touched, whatever the file system offers.

@@ -7,6 +7,7 @@ pub mod cleanup;
 pub mod control;
 pub mod delete;
 pub mod end;
+pub mod engine_windows;
 pub mod environment;
 pub mod give_up;
 pub mod inside;

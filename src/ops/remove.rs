@@ -9,6 +9,7 @@
 
 use super::cleanup;
 use super::end::LeaseWait;
+use super::engine_windows::owes_a_receipt;
 use super::give_up::give_up;
 use super::look::{self, Looked};
 use super::recover;
@@ -298,6 +299,9 @@ fn on_its_way(run: &RunRead, view: &RunView) -> Option<Next> {
     let over = view.record.known().is_some_and(|r| r.status.row().is_final);
     if over && view.engine.seen == EngineSeen::Running {
         return Some(handle(view.engine.process.as_ref()));
+    }
+    if view.engine.seen == EngineSeen::Gone && owes_a_receipt(run) {
+        return Some(Next::Moment);
     }
     for attempt in view.attempts.known().map_or(&[][..], Vec::as_slice) {
         if !attempt.verdict.is_end() {

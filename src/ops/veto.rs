@@ -1,12 +1,11 @@
 //! The multiplexer's word on a removal (rules L11, L13): whatever it shows that may be the run's forbids it, and
 //! whatever it does not show allows nothing.
 
-use super::names;
 use super::refusal::{Refusal, WayOut};
+use super::{engine_windows, names};
 use crate::observe::{Look, RunView, look};
-use crate::run::files::{LaunchFile, MuxRef, name};
+use crate::run::files::{LaunchFile, MuxRef};
 use crate::run::store::RunRead;
-use crate::verdict::Observation;
 use loopmux_mux::{Answered, Multiplexer, PaneRow, SessionName, Snapshot, TagScope, Tags};
 use std::path::PathBuf;
 
@@ -39,7 +38,7 @@ impl Marks {
             state: state.to_owned(),
             run: run.id().to_string(),
             attempts: launches.iter().map(|l| l.tags.token.clone()).collect(),
-            engines: engine_windows(run).into_iter().map(|l| l.tags.token).collect(),
+            engines: engine_windows::launches(run).into_iter().map(|l| l.tags.token).collect(),
             names,
         }
     }
@@ -56,21 +55,6 @@ impl Marks {
     fn is_namesake(&self, row: &PaneRow) -> bool {
         row.session_tags.is_none() && self.names.iter().any(|n| n.as_str() == row.session_name)
     }
-}
-
-/// What the launch files of a run's engine windows say; those that cannot be read are left out.
-pub fn engine_windows(run: &RunRead) -> Vec<LaunchFile> {
-    let Ok(engines) = run.dir().sub(name::ENGINE) else { return Vec::new() };
-    let Ok(names) = engines.names() else { return Vec::new() };
-    let mut found = Vec::new();
-    for name in names.iter().filter_map(|n| n.to_str()) {
-        if let Ok(dir) = engines.sub(name)
-            && let Observation::Known(launch) = dir.read_json::<LaunchFile>(name::LAUNCH)
-        {
-            found.push(launch);
-        }
-    }
-    found
 }
 
 /// Every multiplexer that a run was launched on.

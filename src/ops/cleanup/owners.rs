@@ -1,12 +1,12 @@
 //! Whose windows there are, by the records of this project alone.
 
+use super::super::engine_windows::engine_windows;
 use super::super::names;
 use super::super::remove::{self, Ground};
 use super::{Report, is_gone};
 use crate::observe::{AttemptView, belongs_here};
 use crate::ops::look;
 use crate::process::{self, Identity, Life};
-use crate::run::dir::Dir;
 use crate::run::files::{ExitFile, LaunchFile, LeftWindow, MuxRef, StartFile, name};
 use crate::run::id::RunId;
 use crate::run::store::{ProjectRead, RunRead};
@@ -257,7 +257,7 @@ fn in_the_original(here: Observation<()>, ended: &Result<(), String>) -> Result<
 fn engines(run: &RunRead, ended: &Result<(), String>) -> Vec<Owner> {
     let here = run.dir().identity();
     let mut all = Vec::new();
-    for (n, dir) in engine_dirs(run) {
+    for (n, dir) in engine_windows(run) {
         let Observation::Known(launch) = dir.read_json::<LaunchFile>(name::LAUNCH) else { continue };
         let start = dir.read_json::<StartFile>(name::START);
         let start = start.known();
@@ -279,14 +279,6 @@ fn engines(run: &RunRead, ended: &Result<(), String>) -> Vec<Owner> {
     all
 }
 
-/// The directories of a run's engine windows.
-fn engine_dirs(run: &RunRead) -> Vec<(String, Dir)> {
-    let Ok(engines) = run.dir().sub(name::ENGINE) else { return Vec::new() };
-    let Ok(names) = engines.names() else { return Vec::new() };
-    let names = names.into_iter().filter_map(|n| n.into_string().ok());
-    names.filter_map(|n| engines.sub(&n).ok().map(|dir| (n, dir))).collect()
-}
-
 /// Writes down the engine windows of a run that may outlive its directory, so that a cleanup knows them as ours.
 ///
 /// # Errors
@@ -305,7 +297,7 @@ pub(in crate::ops) fn remember_windows(project: &ProjectWrite, run: &RunRead) ->
 
 fn windows_to_remember(run: &RunRead) -> Vec<LeftWindow> {
     let mut left = Vec::new();
-    for (_, dir) in engine_dirs(run) {
+    for (_, dir) in engine_windows(run) {
         let Observation::Known(launch) = dir.read_json::<LaunchFile>(name::LAUNCH) else { continue };
         let start = dir.read_json::<StartFile>(name::START);
         // The window is its keeper's, and goes with it.

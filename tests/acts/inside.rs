@@ -28,7 +28,7 @@ fn it_completes_and_reports() {
     let world = World::new();
     let me = env!("CARGO_BIN_EXE_loopmux");
     let (run, cli, text) = from_inside(&world, &format!("{me} delete --force $LOOPMUX_RUN"));
-    assert!(text.contains(&format!("removed      {run}")), "{text}");
+    assert!(text.contains(&format!("removed       {run}")), "{text}");
     assert!(!alive(cli) && !is_there(&world, &run));
 }
 
@@ -40,7 +40,7 @@ fn it_completes_from_a_shell_with_nothing_of_the_run_in_it() {
                   LOOPMUX_STATE_DIR=\"$LOOPMUX_STATE_DIR\" LOOPMUX_SOCKET=\"$LOOPMUX_SOCKET\"";
     let inner = format!("env -i {needed} sh -c \"{me} delete --force @last\"");
     let (run, cli, text) = from_inside(&world, &inner);
-    assert!(text.contains(&format!("removed      {run}")), "{text}");
+    assert!(text.contains(&format!("removed       {run}")), "{text}");
     assert!(!alive(cli) && !is_there(&world, &run));
 }
 

@@ -23,9 +23,6 @@ cargo xtask test  [--yes] [--windows] [--agents] [--all] [--no-soak]
     --all                 all of these
     --no-soak             leaves out the long serial tests
 
-cargo xtask docs
-    writes what is made from the code: the JSON schemas under docs/schema
-
 cargo xtask bench [ARG...]
     the benchmarks; arguments go to `cargo bench`
 
@@ -61,7 +58,6 @@ fn main() -> ExitCode {
     let done = match task.as_str() {
         "demo" => demo::run(&words),
         "test" => tests::run(&words),
-        "docs" => docs(),
         "bench" => bench(&words),
         "docs" => docs::run(&words),
         "help" | "--help" | "-h" | "" => {
@@ -76,18 +72,6 @@ fn main() -> ExitCode {
             eprintln!("xtask: {what}");
             ExitCode::from(code)
         }
-    }
-}
-
-/// The schemas come out of the types that the program prints.
-fn docs() -> Result<(), Failure> {
-    let dir = shell::root().join("docs/schema");
-    std::fs::create_dir_all(&dir).map_err(|e| Failure::new(format!("cannot make {}: {e}", dir.display())))?;
-    let program = ["run", "--quiet", "--package", "loopmux", "--bin", "loopmux", "--", "schema"];
-    match shell::cargo().args(program).arg(&dir).status() {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Failure::new(format!("loopmux schema ended with {status}"))),
-        Err(e) => Err(Failure::new(format!("cannot execute cargo run: {e}"))),
     }
 }
 

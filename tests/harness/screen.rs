@@ -58,12 +58,18 @@ impl<'w> Screen<'w> {
         self.tmux(&["display-message", "-p", format]).exits(0).out.trim_end().to_owned()
     }
 
-    /// Waits for the end of the command, and gives its exit code.
+    /// Waits for the end of the command, and gives its exit code, or the number of the signal that ended it.
     #[track_caller]
     pub fn ends(&self) -> String {
         eventually("the end of the command", || {
-            let state = self.fact("#{pane_dead} #{pane_dead_status}");
-            state.strip_prefix("1 ").map(str::to_owned).ok_or_else(|| self.text())
+            let state =
+                self.fact("#{pane_dead} #{pane_dead_status}#{?pane_dead_signal,signal ,}#{pane_dead_signal}");
+            if state == "1" {
+                // It closes the terminal with utempter's help, which loses the signal that tells of a child's end
+                // (Debian's tmux 3.3a). The end of another child makes it look again.
+                self.tmux(&["run-shell", "true"]);
+            }
+            state.strip_prefix("1 ").map(str::to_owned).ok_or_else(|| format!("{state}\n{}", self.text()))
         })
     }
 

@@ -123,12 +123,24 @@ fn an_interactive_shell_keeps_its_job_control() {
     world.env.push(("PS1".into(), "ready> ".into()));
     let (run, attempt) = world.launched(&["bash", "--norc", "--noprofile", "-i"]);
     shows(&world, &attempt, "ready>");
+    let pane = attempt["mux"]["pane_id"].as_str().unwrap();
+    let in_front = |program: &str| {
+        eventually(program, || {
+            let format = "#{pane_current_command}";
+            let now = world.tmux(["display-message", "-p", "-t", pane, format]).exits(0).out;
+            if now.trim() == program { Ok(()) } else { Err(now) }
+        });
+    };
     press(&world, &attempt, &["sleep 600", "Enter"]);
+    in_front("sleep");
     press(&world, &attempt, &["C-z"]);
     shows(&world, &attempt, "Stopped");
-    press(&world, &attempt, &["kill %1; wait; echo job ended", "Enter"]);
-    shows(&world, &attempt, "\njob ended");
+    in_front("bash");
+    press(&world, &attempt, &["fg", "Enter"]);
+    in_front("sleep");
     press(&world, &attempt, &["C-c"]);
+    in_front("bash");
+    shows(&world, &attempt, "^C\nready>");
     press(&world, &attempt, &["exit 6", "Enter"]);
     assert_eq!(ends(&world, &run, 1)["code"], 6);
 }

@@ -178,6 +178,11 @@ fn a_live_run_with_files_of_a_newer_loopmux_is_not_touched() {
     let (run, _) = world.launched(&["sleep", "600"]);
     world.until(&run, |s| s["run"]["status"] == "running");
     let dir = world.run_dir(&run);
+    // The engine's last write of a start: from here on it only waits.
+    eventually("the journal's line of the start", || {
+        let journal = std::fs::read_to_string(dir.join("journal.jsonl")).unwrap_or_default();
+        if journal.contains("\"started\"") { Ok(()) } else { Err(journal) }
+    });
     let state = std::fs::read(dir.join("state.json")).unwrap();
     make_newer(&dir.join("state.json"), |_| {});
     let before = Tree::of(&dir);

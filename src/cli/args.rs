@@ -30,7 +30,6 @@ Exit codes: 0 succeeded, 1 failed, 2 usage, 3 no such run, 4 refused,
     after_help = EXAMPLES,
     subcommand_required = true,
     arg_required_else_help = true,
-    disable_help_subcommand = true,
     max_term_width = 100
 )]
 pub struct Cli {

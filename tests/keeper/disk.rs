@@ -210,6 +210,7 @@ fn a_vanished_directory_is_said_in_the_window() {
     let attempt = Spec::sh("until [ -e go ]; do sleep 0.01; done; exit 7").park().write(&mux);
     mux.launch(&attempt);
     attempt.program();
+    until("it is recorded", || attempt.has(name::OUTPUT).then_some(()));
     std::fs::remove_dir_all(&attempt.run_dir).unwrap();
     std::fs::write(mux.home().join("go"), "").unwrap();
     let screen = mux.shows(&attempt, "press Enter to close");

@@ -175,14 +175,8 @@ impl Mux {
 
 impl Drop for Mux {
     fn drop(&mut self) {
-        if let Opened::Handle(server) = Handle::open(&self.server) {
-            // A keeper that a failed test left waiting would wait on without its window.
-            let windows = process::descendants(self.server.pid).found;
-            let _ = server.signal(Signal::Kill);
-            for process in windows {
-                signal(&process.id, Signal::Kill);
-            }
-        }
+        // A keeper that a failed test left waiting would wait on without its window.
+        end_with_descendants(&self.server);
     }
 }
 
@@ -463,8 +457,13 @@ impl Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
+        let Ok(dir) = Dir::open(&self.dir) else { return };
+        // A keeper that still writes would bring files back while the directories are removed.
+        if let Observation::Known(start) = dir.read_json::<StartFile>(name::START) {
+            end_with_descendants(&start.keeper);
+        }
         // A free lease is nobody's, and a look at every process of the machine takes its time.
-        if !self.dir.is_dir() || self.lease() != Lease::Held {
+        if self.lease() != Lease::Held {
             return;
         }
         let Ok(lease) = std::fs::metadata(self.dir.join(name::LEASE)) else { return };
@@ -474,6 +473,22 @@ impl Drop for Attempt {
                 signal(&note.id, Signal::Kill);
             }
         }
+    }
+}
+
+/// Kills a process and everything below it, and waits for their end.
+fn end_with_descendants(id: &Identity) {
+    if is_gone(id) {
+        return;
+    }
+    let mut all = vec![id.clone()];
+    all.extend(process::descendants(id.pid).found.into_iter().map(|note| note.id));
+    for id in &all {
+        signal(id, Signal::Kill);
+    }
+    let end = Instant::now() + GUARD;
+    while Instant::now() < end && !all.iter().all(is_gone) {
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

@@ -119,6 +119,15 @@ fn a_disk_that_fills_after_the_start_does_not_lose_the_end() {
     assert!(temps.is_empty(), "{temps:?}");
 }
 
+/// Waits until the first bytes are in the log.
+#[track_caller]
+fn is_recorded(attempt: &Attempt) {
+    until("it is recorded", || {
+        let mut reader = LogReader::new(attempt.open(), 0);
+        matches!(reader.read().unwrap(), Some(Piece::Bytes(_))).then_some(())
+    });
+}
+
 #[test]
 fn output_on_a_full_disk_is_dropped_counted_and_told() {
     let mux = Mux::new();
@@ -128,7 +137,7 @@ fn output_on_a_full_disk_is_dropped_counted_and_told() {
     let attempt = Spec::sh(script).write_in(&mux, &small.path);
     mux.launch(&attempt);
     mux.shows(&attempt, "begin");
-    until("it is recorded", || attempt.has(name::OUTPUT).then_some(()));
+    is_recorded(&attempt);
     small.fill();
     std::fs::write(mux.home().join("go"), "").unwrap();
     mux.shows(&attempt, "middle");
@@ -158,10 +167,7 @@ fn a_loss_at_the_very_end_is_told_too() {
     let attempt = Spec::sh(script).write_in(&mux, &small.path);
     mux.launch(&attempt);
     mux.shows(&attempt, "begin");
-    until("it is recorded", || {
-        let mut reader = LogReader::new(attempt.open(), 0);
-        matches!(reader.read().unwrap(), Some(Piece::Bytes(_))).then_some(())
-    });
+    is_recorded(&attempt);
     small.fill();
     std::fs::write(mux.home().join("go"), "").unwrap();
     attempt.ended();

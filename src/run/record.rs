@@ -158,6 +158,16 @@ impl Record {
         }
     }
 
+    /// The record with every attempt counted that has a directory. An engine makes the directory first, and may die before
+    /// it counts it.
+    #[must_use]
+    pub fn counting(mut self, attempts: u32) -> Self {
+        if self.status.row().active {
+            self.attempt = self.attempt.max(attempts);
+        }
+        self
+    }
+
     /// The record of a run that is taken up again. Its end, if it had one, is kept among the earlier ones: it is
     /// the attempt after it that is active.
     ///
@@ -295,6 +305,14 @@ mod tests {
     fn attempts_are_counted_one_by_one() {
         let wrong = Change::Launch { attempt: 3, engine: me() };
         assert_eq!(running().after(wrong), Err(Forbidden::Attempt { latest: 1, asked: 3 }));
+    }
+
+    #[test]
+    fn an_attempt_that_its_engine_did_not_come_to_count_is_counted_by_whoever_ends_it() {
+        assert_eq!(Record::new().counting(1).after(end(Status::Stopped)).unwrap().attempt, 1);
+        assert_eq!(running().counting(0), running());
+        let ended = running().after(end(Status::Stopped)).unwrap();
+        assert_eq!(ended.clone().counting(7), ended, "what is final stays as it is");
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct Record {
 /// How the run stood when it was resumed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Earlier {
-    /// The attempt that was the latest then.
+    /// The attempt that was the latest then; 0 where the run ended before its first.
     pub attempt: u32,
     /// The status as it was written: final, or active where no engine came to write an end.
     pub status: Status,
@@ -183,7 +183,7 @@ impl Record {
             return Err(Forbidden::NotResumable(self.status));
         }
         let mut earlier = self.earlier.clone();
-        if self.attempt > 0 {
+        if self.attempt > 0 || row.is_final {
             earlier.push(Earlier {
                 attempt: self.attempt,
                 status: self.status,
@@ -325,6 +325,15 @@ mod tests {
         let second = again.after(Change::Launch { attempt: 2, engine: me() }).unwrap();
         let twice = second.after(end(Status::Failed)).unwrap().resumed(me(), None).unwrap();
         assert_eq!((twice.earlier.len(), &twice.earlier[0]), (2, &kept));
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_before_its_first_attempt_keeps_that_when_it_is_resumed() {
+        let stop = Change::End { status: Status::Stopped, outcome: None, reason: None, at_ms: 7 };
+        let again = Record::new().after(stop).unwrap().resumed(me(), None).unwrap();
+        let kept = Earlier { attempt: 0, status: Status::Stopped, outcome: None, ended_ms: Some(7) };
+        assert_eq!((again.attempt, again.earlier), (0, vec![kept]));
+        assert_eq!(Record::new().resumed(me(), None).unwrap().earlier, []);
     }
 
     #[test]

@@ -111,6 +111,8 @@ impl Engine<'_> {
             Observation::Absent => return Err(EngineError::Attempt(format!("{} is not there", name::STATE))),
             Observation::Unknown(why) => return Err(EngineError::Attempt(why.to_string())),
         };
+        // The directory first: a counted attempt without one would never be known to have come to nothing.
+        let dir = self.run.make_attempt(attempt)?;
         self.change(Change::Launch { attempt, engine: process::current() })?;
         let request = launch::Request {
             file: self.file,
@@ -122,7 +124,7 @@ impl Engine<'_> {
             poke: self.wakes.poke_path(),
             session: self.session_of_earlier(&read, attempt),
         };
-        let prepared = launch::prepare(self.run, &request)?;
+        let prepared = launch::prepare(self.run, dir, &request)?;
         self.journal(Event::new("engine", "launching").attempt(attempt))?;
         let mut server_version = None;
         let pane_pid = match launch::create(&prepared, self.mux) {

@@ -55,13 +55,12 @@ pub struct Prepared {
     spec: CreateSpec,
 }
 
-/// Makes and fills the attempt's directory. Nothing runs yet.
+/// Fills the attempt's directory. Nothing runs yet.
 ///
 /// # Errors
 /// As the operating system says; what was written stays, and reads as launching until it is given up.
-pub fn prepare(run: &EngineRun, request: &Request<'_>) -> Result<Prepared, StoreError> {
+pub fn prepare(run: &EngineRun, dir: Dir, request: &Request<'_>) -> Result<Prepared, StoreError> {
     let file = request.file;
-    let dir = run.make_attempt(request.attempt)?;
     let Work::Command { argv, cwd } = &file.work;
     let project = PathBuf::from(file.project.as_os_str());
     let tags = Tags {

@@ -36,7 +36,7 @@ pub struct Record {
 /// How the run stood when it was resumed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Earlier {
-    /// The attempt that was the latest then.
+    /// The attempt that was the latest then; 0 where the run ended before its first.
     pub attempt: u32,
     /// The status as it was written: final, or active where no engine came to write an end.
     pub status: Status,
@@ -158,6 +158,16 @@ impl Record {
         }
     }
 
+    /// The record with every attempt counted that has a directory. An engine makes the directory first, and may die before
+    /// it counts it.
+    #[must_use]
+    pub fn counting(mut self, attempts: u32) -> Self {
+        if self.status.row().active {
+            self.attempt = self.attempt.max(attempts);
+        }
+        self
+    }
+
     /// The record of a run that is taken up again. Its end, if it had one, is kept among the earlier ones: it is
     /// the attempt after it that is active.
     ///
@@ -173,7 +183,7 @@ impl Record {
             return Err(Forbidden::NotResumable(self.status));
         }
         let mut earlier = self.earlier.clone();
-        if self.attempt > 0 {
+        if self.attempt > 0 || row.is_final {
             earlier.push(Earlier {
                 attempt: self.attempt,
                 status: self.status,
@@ -298,6 +308,14 @@ mod tests {
     }
 
     #[test]
+    fn an_attempt_that_its_engine_did_not_come_to_count_is_counted_by_whoever_ends_it() {
+        assert_eq!(Record::new().counting(1).after(end(Status::Stopped)).unwrap().attempt, 1);
+        assert_eq!(running().counting(0), running());
+        let ended = running().after(end(Status::Stopped)).unwrap();
+        assert_eq!(ended.clone().counting(7), ended, "what is final stays as it is");
+    }
+
+    #[test]
     fn a_resume_keeps_the_earlier_end_and_counts_on() {
         let stopped = running().after(end(Status::Stopped)).unwrap();
         let again = stopped.resumed(me(), None).unwrap();
@@ -307,6 +325,15 @@ mod tests {
         let second = again.after(Change::Launch { attempt: 2, engine: me() }).unwrap();
         let twice = second.after(end(Status::Failed)).unwrap().resumed(me(), None).unwrap();
         assert_eq!((twice.earlier.len(), &twice.earlier[0]), (2, &kept));
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_before_its_first_attempt_keeps_that_when_it_is_resumed() {
+        let stop = Change::End { status: Status::Stopped, outcome: None, reason: None, at_ms: 7 };
+        let again = Record::new().after(stop).unwrap().resumed(me(), None).unwrap();
+        let kept = Earlier { attempt: 0, status: Status::Stopped, outcome: None, ended_ms: Some(7) };
+        assert_eq!((again.attempt, again.earlier), (0, vec![kept]));
+        assert_eq!(Record::new().resumed(me(), None).unwrap().earlier, []);
     }
 
     #[test]

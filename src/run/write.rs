@@ -452,6 +452,7 @@ impl ProjectWrite {
             }
             Observation::Unknown(why) => return Err(StoreError::Unreadable(why)),
         };
+        let record = record.counting(run.attempts()?);
         let next = record.resumed(engine, proven)?;
         let aside = format!("stop.{}.json", record.rev);
         match fault::around("resume.put-stop-aside", || {
@@ -653,6 +654,16 @@ impl RunWrite {
         self.change_record(lock, change)
     }
 
+    /// The number of the latest attempt that has a directory; 0 where there is none.
+    fn attempts(&self) -> Result<u32, StoreError> {
+        let read = self.read().map_err(|e| io_error("open", self.dir.path(), e))?;
+        match read.attempt_numbers() {
+            Observation::Known(numbers) => Ok(numbers.last().copied().unwrap_or(0)),
+            Observation::Absent => Ok(0),
+            Observation::Unknown(why) => Err(StoreError::Unreadable(why)),
+        }
+    }
+
     /// Re-reads the record right before the write.
     fn change_record(&self, _lock: &RunLock, change: Change) -> Result<Record, StoreError> {
         let record: Record = match self.dir.read_json(name::STATE) {
@@ -661,6 +672,10 @@ impl RunWrite {
                 return Err(io_error("read", &self.dir.path().join(name::STATE), Errno::NOENT));
             }
             Observation::Unknown(why) => return Err(StoreError::Unreadable(why)),
+        };
+        let record = match &change {
+            Change::Launch { .. } => record,
+            Change::Started | Change::Pause { .. } | Change::End { .. } => record.counting(self.attempts()?),
         };
         let next = record.after(change)?;
         self.dir.replace(name::STATE, &next)?;

@@ -260,7 +260,7 @@ mod tests {
     fn a_free_lease_without_the_last_receipt_resumes_and_does_not_remove() {
         let permit = of(Status::Lost, &EngineSeen::Gone, &ended(Lease::Free, false));
         assert_eq!((permit.resumable, permit.removable), (Some(true), None));
-        assert_eq!(permit.obstacles.len(), 1);
+        assert_eq!(permit.obstacles, [Obstacle::Unswept(1)]);
     }
 
     #[test]

@@ -1,0 +1,43 @@
+//! The lifecycle of a run, in every order of its atomic steps.
+//!
+//! One run with its engine, its keepers and their program, two commands that may die at any step, an observer, a
+//! multiplexer that kills, omits, hangs, ignores a kill and carries out what a dead client asked for, and a world that
+//! kills, reuses names, ids and pids, and restarts. Each read, lock, rename, write, spawn and unlink is a step of its
+//! own ([`state`], [`actors`]); the explorer ([`explore`]) takes them in every order that could matter ([`alone`]). What
+//! is decided on the way is decided by the program itself ([`tables`]): `decide`, `derive_status`, `permit`,
+//! `Record::after`, `Record::resumed`.
+//!
+//! The rules of `docs/rules.md` are properties of a state ([`rules`]). The system as it is keeps them
+//! ([`properties`]); without a guard one breaks, or an ability is lost, or another guard is shown to stand behind it
+//! ([`mutants`]). A failure prints its shortest steps in words.
+//!
+//! Held elsewhere, because a model of one run cannot hold them or would only repeat them: L21 (the seam has no such
+//! act), the other half of L9 (observers hold a type that cannot write), L14's staging directory, the unpacking of an
+//! archive, and everything that a file system, a kernel or a real multiplexer must do: the tests of the real program.
+//! Where the text of L23 leaves to a person what cannot be read, the model has a torn receipt.
+//!
+//! `cargo test -p loopmux-model -- --ignored` lets two and three faults happen.
+
+mod actors;
+mod alone;
+mod cleanup;
+mod engine;
+mod explore;
+mod keeper;
+mod look;
+mod model;
+mod mutants;
+mod mutator;
+mod mux;
+mod observer;
+mod properties;
+mod reach;
+mod remove;
+mod resume;
+mod rules;
+mod scenarios;
+mod state;
+mod stop;
+mod tables;
+mod words;
+mod world;

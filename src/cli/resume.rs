@@ -1,7 +1,7 @@
 //! `loopmux resume`.
 
 use super::args::ResumeArgs;
-use super::{CliError, Context, ErrorCode, Outcome, run};
+use super::{CliError, Context, ErrorCode, Outcome, removal, run};
 use crate::backends;
 use crate::engine::Notice;
 use crate::engine::begin;
@@ -16,6 +16,8 @@ use serde_json::json;
 /// # Errors
 /// What went wrong, with the contract's code.
 pub fn execute(ctx: &Context, args: &ResumeArgs) -> Outcome {
+    removal::check(std::slice::from_ref(&args.run))?;
+    removal::enter(ctx)?;
     let (read, target) = ctx.run(&args.run)?;
     let id = target.id().clone();
     let file = match target.file() {

@@ -1,7 +1,7 @@
 //! `loopmux stop`.
 
 use super::args::StopArgs;
-use super::{CliError, Context, ErrorCode, Outcome, page};
+use super::{CliError, Context, ErrorCode, Outcome, page, removal};
 use crate::backends;
 use crate::ops::end::Survivor;
 use crate::ops::inside;
@@ -62,6 +62,8 @@ pub struct UnknownLine {
 /// What went wrong, with the contract's code.
 pub fn execute(ctx: &Context, args: &StopArgs) -> Outcome {
     let settings = ctx.settings()?;
+    removal::check(&args.runs)?;
+    removal::enter(ctx)?;
     let targets = args.runs.iter().map(|r| ctx.run(r)).collect::<Result<Vec<_>, _>>()?;
     let store = ctx.write_store()?;
     let grace = args.grace.unwrap_or(settings.grace.value);

@@ -96,7 +96,13 @@ pub fn stop(
             status,
         });
     }
-    request(project, &before, StopWhy::Stop)?;
+    request(project, &before, StopWhy::Stop).map_err(|e| match e {
+        // A removal was faster.
+        StoreError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            StopError::NotThere(format!("there is no run {id} any more"))
+        }
+        e => e.into(),
+    })?;
     if how.graceful {
         wait_for_engine(&run, None);
     }

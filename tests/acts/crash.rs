@@ -119,6 +119,18 @@ fn the_same_command_once_more_says_that_it_is_done() {
 }
 
 #[test]
+fn a_stop_and_a_resume_find_a_run_whose_removal_died() {
+    let world = World::new();
+    for (command, code) in [("stop", 0), ("resume", 1)] {
+        let (run, _) = made(&world);
+        died(&with_fault(&world, "die:remove.trash.after", &["delete", &run]), command);
+        assert_eq!(names(&world, "runs"), Vec::<String>::new());
+        world.loopmux([command, &run]).exits(code);
+        world.loopmux(["delete", &run]).exits(0);
+    }
+}
+
+#[test]
 fn an_archive_that_died_leaves_the_run_or_the_run_and_a_good_archive() {
     let world = World::new();
     let faults = [

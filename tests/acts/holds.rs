@@ -102,7 +102,10 @@ fn a_keeper_that_has_the_lease_forbids_removal() {
     let started = world.file("started");
     let script = format!("touch {}; sleep 600", started.display());
     let run = launching(&world, &gate, &["sh", "-c", &script]);
+    // Nobody can take its window away: the marker alone keeps the program from starting.
+    let quiet = world.script("tmux", "#!/bin/sh\nexit 1\n");
     kept(&world.loopmux(["delete", "--json", &run]), &run, "refused-alive");
+    std::fs::remove_file(quiet).unwrap();
     assert!(is_there(&world, &run));
     go(&gate);
     // It had been cancelled by then, and says so.

@@ -435,6 +435,10 @@ mod tests {
         }
         assert!(!has(&members(session, None), std::process::id()));
         child.0.stdin.take().unwrap().write_all(b"\n").unwrap();
+        let pid = rustix::process::Pid::from_child(&child.0);
+        let options = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        rustix::process::waitid(rustix::process::WaitId::Pid(pid), options).unwrap();
+        assert!(!has(&members(session, None), session), "a zombie is no member");
         child.0.wait().unwrap();
     }
 

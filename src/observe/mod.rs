@@ -8,7 +8,7 @@ mod run;
 mod sweep;
 
 pub use attempt::{AttemptView, attempt_in_brief, attempt_on_disk};
-pub use mux::{Look, Looks, MuxSide, identify_server, look};
+pub use mux::{Look, Looks, MuxSide, ask, identify_server, look};
 pub use owner::{Ownership, ownership};
 pub use run::{EngineView, RunView, explain, run, run_in_brief, unreadable};
 pub use sweep::{Sweep, belongs_here, sweep};

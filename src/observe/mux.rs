@@ -4,10 +4,11 @@ use super::attempt::{AttemptView, life_of};
 use crate::process::{self, Identity};
 use crate::run::files::MuxRef;
 use crate::verdict::{Life, MuxObject, ServerSeen, Why, decide};
-use loopmux_mux::{Answered, Multiplexer, PaneId, PaneRow, Scope, SessionId, Snapshot};
+use loopmux_mux::{Answered, Multiplexer, PaneId, PaneRow, ReplyClass, Scope, SessionId, Snapshot};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 /// One look at one server.
 #[derive(Clone, Debug)]
@@ -50,9 +51,27 @@ impl MuxSide {
     }
 }
 
+/// How often a multiplexer is asked whose server ends while it is asked, and the pause before the next time.
+const ASKS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Asks a multiplexer for everything that it has. A server that is on its way out when it is asked gives no answer; who
+/// is there once it is gone does.
+pub fn ask(mux: &dyn Multiplexer) -> Snapshot {
+    for _ in 1..ASKS {
+        match mux.snapshot(Scope::Everything) {
+            Snapshot::Unknown(trouble) if trouble.class == ReplyClass::ServerLost => {
+                std::thread::sleep(PAUSE)
+            }
+            other => return other,
+        }
+    }
+    mux.snapshot(Scope::Everything)
+}
+
 /// Asks a multiplexer once.
 pub fn look(mux: &dyn Multiplexer) -> Look {
-    let snapshot = mux.snapshot(Scope::Everything);
+    let snapshot = ask(mux);
     let server = match &snapshot {
         Snapshot::Answered(answered) => identify_server(answered.server_pid),
         Snapshot::NotServed(_) | Snapshot::Unknown(_) => None,

@@ -1,9 +1,9 @@
 //! The control session: the mux session of a project that holds the windows of its detached engines. It is found
 //! by its token, never by its name, and made anew when it is gone.
 
-use super::names;
 use super::programs::KeeperProgram;
-use crate::fault;
+use super::{launch, names};
+use crate::observe;
 use crate::process;
 use crate::run::dir::{Dir, WriteError};
 use crate::run::files::{
@@ -13,8 +13,8 @@ use crate::run::id::mint_token;
 use crate::run::text::OsText;
 use crate::run::write::{ProjectWrite, StoreError};
 use loopmux_mux::{
-    CreateError, CreateSpec, Created, HasSession, Multiplexer, Owned, Placement, ReplyClass, Scope,
-    SessionName, Snapshot, TagScope, Tags, Trouble,
+    CreateError, CreateSpec, Created, HasSession, Multiplexer, Owned, Placement, ReplyClass, SessionName,
+    Snapshot, TagScope, Tags, Trouble,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -107,13 +107,13 @@ pub fn open_engine_window(
         command: request.keeper.keep(dir.0.path()),
         cwd: path,
     };
-    Ok(fault::around("launch.create", || mux.create(&spec))?)
+    Ok(launch::window(mux, &spec)?)
 }
 
 /// The control session that carries the recorded token, on whatever server answers now.
 fn find(mux: &dyn Multiplexer, known: Option<&ControlEntry>) -> Result<Option<Owned>, ControlError> {
     let Some(known) = known else { return Ok(None) };
-    match mux.snapshot(Scope::Everything) {
+    match observe::ask(mux) {
         Snapshot::Answered(answered) => Ok(answered.owned(&known.tags, TagScope::Session).into_iter().next()),
         Snapshot::NotServed(_) => Ok(None),
         // A server without a session, or one that is loading its configuration.

@@ -14,9 +14,12 @@ use crate::run::files::{
 use crate::run::id::mint_token;
 use crate::run::text::OsText;
 use crate::run::write::{EngineRun, StoreError};
-use loopmux_mux::{CreateError, CreateSpec, Created, Multiplexer, Owned, Placement, TagScope, Tags};
+use loopmux_mux::{
+    CreateError, CreateSpec, Created, Multiplexer, Owned, Placement, ReplyClass, TagScope, Tags,
+};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What a launch needs besides the run's own file.
 pub struct Request<'a> {
@@ -122,12 +125,30 @@ pub fn prepare(run: &EngineRun, dir: Dir, request: &Request<'_>) -> Result<Prepa
     Ok(Prepared { dir, launch, spec })
 }
 
+/// How often a window is asked for of a server that ends while it is asked, and the pause before the next time.
+const ASKS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Asks the multiplexer for a window. A server that goes with its last session when it is asked makes none; whatever it
+/// made all the same goes with it, and of two keepers of one directory only one starts.
+pub(super) fn window(mux: &dyn Multiplexer, spec: &CreateSpec) -> Result<Created, CreateError> {
+    for _ in 1..ASKS {
+        match fault::around("launch.create", || mux.create(spec)) {
+            Err(CreateError::MayAppear(trouble)) if trouble.class == ReplyClass::ServerLost => {
+                std::thread::sleep(PAUSE);
+            }
+            other => return other,
+        }
+    }
+    mux.create(spec)
+}
+
 /// Asks the multiplexer for the window, and writes down what its read-back said.
 ///
 /// # Errors
 /// [`CreateError`]; whatever it says, the receipts decide what happened.
 pub fn create(prepared: &Prepared, mux: &dyn Multiplexer) -> Result<Created, CreateError> {
-    let created = fault::around("launch.create", || mux.create(&prepared.spec))?;
+    let created = window(mux, &prepared.spec)?;
     let file = CreatedFile {
         schema: SCHEMA,
         server: identify_server(created.server_pid),

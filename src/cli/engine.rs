@@ -6,6 +6,7 @@ use crate::backends;
 use crate::engine::Notice;
 use crate::engine::begin;
 use crate::observe::{self, Looks};
+use crate::ops::environment;
 use crate::run::dir::Dir;
 use crate::run::files::{RunFile, name};
 use crate::run::id::RunId;
@@ -27,19 +28,17 @@ pub fn execute(ctx: &Context, args: &EngineArgs) -> Outcome {
         Notice::Stopping(why) => ctx.out().note(&format!("stopping ({why:?})")),
         Notice::Trouble(text) => ctx.out().note(&format!("warning: {text}")),
     };
-    let caller = std::env::vars_os().collect();
+    let environment = environment::split(std::env::vars_os());
     if args.resume {
         let (_, read) = ctx.run(id.as_str())?;
         let file = asked(read.dir(), &id)?;
-        let extra = begin::take_extra(read.dir())?;
         let mux = backend(ctx, &file)?;
-        begin::resume(&project, &read, &file, &*mux, (caller, extra), say)?;
+        begin::resume(&project, &read, &file, &*mux, environment, say)?;
     } else {
         let staged = project.open_staged(&id)?;
         let file = asked(staged.dir(), &id)?;
-        let extra = begin::take_extra(staged.dir())?;
         let mux = backend(ctx, &file)?;
-        begin::drive(&project, staged, &file, &*mux, (caller, extra), say)?;
+        begin::drive(&project, staged, &file, &*mux, environment, say)?;
     }
     let run = match ctx.store()?.project(project.key()).known().map(|p| p.run(&id)) {
         Some(Observation::Known(run)) => run,

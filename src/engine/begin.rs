@@ -2,12 +2,14 @@
 
 use super::{Engine, EngineError, Finished, Notice, Signals, Wakes};
 use crate::observe::{self, Looks, RunView};
+use crate::ops::cleanup;
 use crate::ops::control::{self, ControlError, open_engine_window};
+use crate::ops::environment::{self, Vars};
 use crate::ops::programs::{KeeperProgram, KeeperTrouble};
 use crate::ops::stop::engine_inbox;
 use crate::process::{self, Handle};
 use crate::run::dir::{Dir, WriteError};
-use crate::run::files::{EnvFile, ExitFile, MuxRef, RefusedFile, RunFile, SCHEMA, Work, name, now_ms};
+use crate::run::files::{ExitFile, MuxRef, RefusedFile, RunFile, SCHEMA, Work, name, now_ms};
 use crate::run::id::RunId;
 use crate::run::journal::Event;
 use crate::run::record::Outcome;
@@ -24,9 +26,6 @@ use std::time::{Duration, Instant};
 
 /// How long a detached engine may take to publish its run.
 const PUBLISH_PATIENCE: Duration = Duration::from_secs(20);
-
-/// Where `--env` waits for a detached engine.
-const EXTRA: &str = "extra.json";
 
 /// What a person asked for.
 #[derive(Clone, Debug)]
@@ -104,7 +103,7 @@ pub fn stage(
     asked: &Asked,
     mux: MuxRef,
 ) -> Result<(Staged, RunFile), StoreError> {
-    project.sweep_staging()?;
+    project.sweep_staging(&|run| cleanup::remember(project, run))?;
     let id = project.reserve_id()?;
     let millis = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
     let file = RunFile {
@@ -129,7 +128,7 @@ pub fn stage(
 }
 
 /// The caller's environment, and what was asked on top of it.
-pub type Environment = (Vec<(OsString, OsString)>, Vec<(OsString, OsString)>);
+pub type Environment = (Vars, Vars);
 
 /// Publishes a staged run and drives it in this process.
 ///
@@ -256,16 +255,22 @@ pub fn detach(
 ) -> Result<(), BeginError> {
     let there = || published(project, &file.id) && (until == Until::Published || begun(project, &file.id));
     let window = Window { dir: staged.dir(), number: 1, file, argv, environment };
+    // Its window may stay, or come late, and says why.
+    let remember = |run: &RunRead| cleanup::remember(project, run);
     let why = match window.open(project, mux, &there) {
         Ok(None) => return Ok(()),
         Ok(Some(why)) => why,
         Err(e) => {
-            project.give_up(&file.id)?;
+            project.give_up(&file.id, &remember)?;
             return Err(e);
         }
     };
     // Whoever renames first decides: either the engine published it meanwhile, or it finds nothing.
-    if project.give_up(&file.id)? { Err(BeginError::NoEngine { id: file.id.clone(), why }) } else { Ok(()) }
+    if project.give_up(&file.id, &remember)? {
+        Err(BeginError::NoEngine { id: file.id.clone(), why })
+    } else {
+        Ok(())
+    }
 }
 
 /// Puts an engine that takes a run up again into a window of the control session, and waits until it has.
@@ -290,13 +295,14 @@ pub fn detach_resume(
         (run, view.record.known().map(|r| r.rev))
     };
     let there = || read.record().known().map(|r| r.rev) != before;
-    let number = engine_numbers(run.dir()).last().map_or(1, |n| n + 1);
+    let number = environment::engine_numbers(run.dir()).last().map_or(1, |n| n + 1);
     let window = Window { dir: run.dir(), number, file, argv, environment };
     match window.open(project, mux, &there)? {
         None => Ok(()),
         Some(_) if there() => Ok(()),
         Some(why) => {
-            run.dir().remove_file(EXTRA)?;
+            // A keeper that comes late starts nothing without its environment.
+            environment::forget_engine(run.dir(), number)?;
             Err(BeginError::NoEngine { id: file.id.clone(), why })
         }
     }
@@ -324,14 +330,12 @@ impl Window<'_> {
         keeper.check()?;
         let inbox = Inbox::bind(&format!("b-{}", crate::run::dir::random_hex(6))).ok();
         let (env, extra) = self.environment;
-        let vars = extra.into_iter().map(|(n, v)| (OsText(n), OsText(v))).collect();
-        self.dir.write_once(EXTRA, &EnvFile { schema: SCHEMA, vars })?;
         let request = control::Request {
             file: self.file,
             dir: self.dir,
             number: self.number,
             argv: self.argv,
-            env,
+            env: environment::carrying(env, extra),
             keeper: &keeper,
             poke: inbox.as_ref().map(Inbox::path),
         };
@@ -339,7 +343,7 @@ impl Window<'_> {
             Ok(created) => (created.pane_pid.and_then(|pid| Handle::watch(pid).ok().flatten()), None),
             Err(ControlError::Create(CreateError::MayAppear(trouble))) => (None, Some(trouble.to_string())),
             Err(e) => {
-                self.dir.remove_file(EXTRA)?;
+                environment::forget_engine(self.dir, self.number)?;
                 return Err(e.into());
             }
         };
@@ -389,14 +393,6 @@ fn came_to_nothing(run_dir: &Dir, number: u32) -> Option<String> {
     }
 }
 
-/// The engines that a run has had in windows, ascending.
-fn engine_numbers(run_dir: &Dir) -> Vec<u32> {
-    let names = run_dir.sub(name::ENGINE).and_then(|d| d.names()).unwrap_or_default();
-    let mut numbers: Vec<u32> = names.iter().filter_map(|n| n.to_str()?.parse().ok()).collect();
-    numbers.sort_unstable();
-    numbers
-}
-
 fn published(project: &ProjectWrite, id: &RunId) -> bool {
     let there = project.dir().sub(crate::run::store::place::RUNS).map(|runs| runs.has(id.as_str()));
     matches!(there, Ok(Observation::Known(())))
@@ -410,23 +406,9 @@ fn begun(project: &ProjectWrite, id: &RunId) -> bool {
     !view.status.row().active || !matches!(view.verdict(), None | Some(Verdict::Launching))
 }
 
-/// What `--env` asked for, read once by a detached engine.
-///
-/// # Errors
-/// The file cannot be read or removed.
-pub fn take_extra(run_dir: &Dir) -> Result<Vec<(OsString, OsString)>, BeginError> {
-    let extra = match run_dir.read_json::<EnvFile>(EXTRA) {
-        Observation::Known(file) => file.vars.into_iter().map(|(n, v)| (n.0, v.0)).collect(),
-        Observation::Absent => Vec::new(),
-        Observation::Unknown(why) => return Err(StoreError::Unreadable(why).into()),
-    };
-    run_dir.remove_file(EXTRA)?;
-    Ok(extra)
-}
-
 /// Wakes whoever detached the engine, to look again: the address is in the launch file of the engine's window.
 fn tell(run_dir: &Dir) {
-    let Some(latest) = engine_numbers(run_dir).last().map(u32::to_string) else { return };
+    let Some(latest) = environment::engine_numbers(run_dir).last().map(u32::to_string) else { return };
     let launch = run_dir
         .sub(name::ENGINE)
         .and_then(|d| d.sub(&latest))

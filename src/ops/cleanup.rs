@@ -6,8 +6,7 @@
 mod owners;
 mod verify;
 
-pub(super) use owners::remember_windows;
-pub use owners::{Owner, Owners};
+pub use owners::{Owner, Owners, remember};
 
 use super::remove::Ground;
 use crate::fault;

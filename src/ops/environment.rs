@@ -1,8 +1,90 @@
-//! The environment of an agent CLI: the caller's, by a fixed rule.
+//! The environment of an agent CLI: the caller's, by a fixed rule. On the way to a window it lies in a file, which goes as
+//! soon as nobody will read it any more.
 
+use crate::run::dir::{Dir, WriteError};
+use crate::run::files::name;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
+
+/// Before the names of what `--env` asked for, in the environment of a detached engine.
+const CARRIED: &[u8] = b"LOOPMUX_EXTRA_ENV_";
+
+/// Names and values.
+pub type Vars = Vec<(OsString, OsString)>;
+
+/// The environment of a detached engine, which carries what `--env` asked for beside the caller's own.
+pub fn carrying(caller: Vars, extra: Vars) -> Vars {
+    let carried = extra.into_iter().map(|(name, value)| {
+        let mut long = CARRIED.to_vec();
+        long.extend_from_slice(name.as_bytes());
+        (OsString::from_vec(long), value)
+    });
+    let ours: BTreeMap<OsString, OsString> = carried.collect();
+    split(caller).0.into_iter().chain(ours).collect()
+}
+
+/// The caller's environment, and what `--env` asked for on top of it.
+pub fn split(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Vars, Vars) {
+    let (mut caller, mut extra) = (Vec::new(), Vec::new());
+    for (name, value) in vars {
+        match name.as_bytes().strip_prefix(CARRIED) {
+            Some(short) => extra.push((OsStr::from_bytes(short).to_owned(), value)),
+            None => caller.push((name, value)),
+        }
+    }
+    (caller, extra)
+}
+
+/// Removes the environment from the directory of an attempt or an engine, and what an interrupted write of it has left.
+///
+/// # Errors
+/// As the operating system says.
+pub fn forget(dir: &Dir) -> Result<(), WriteError> {
+    dir.remove_unfinished(&[name::ENV])?;
+    dir.remove_file(name::ENV)
+}
+
+/// The same for an engine of a run. A keeper that comes later starts nothing without it.
+///
+/// # Errors
+/// As the operating system says.
+pub fn forget_engine(run: &Dir, number: u32) -> Result<(), WriteError> {
+    let path = run.path().join(name::ENGINE).join(number.to_string());
+    match run.sub(name::ENGINE).and_then(|dir| dir.sub(&number.to_string())) {
+        Ok(dir) => forget(&dir),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(WriteError::Io { what: "open", path, source }),
+    }
+}
+
+/// The directories of a run's engines in which an environment lies, or a part of one.
+///
+/// # Errors
+/// A directory cannot be listed.
+pub fn of_engines(run: &Dir) -> Result<Vec<Dir>, WriteError> {
+    let mut left = Vec::new();
+    for number in engine_numbers(run) {
+        let path = run.path().join(name::ENGINE).join(number.to_string());
+        let failed = |source| WriteError::Io { what: "list", path, source };
+        let open = || run.sub(name::ENGINE)?.sub(&number.to_string());
+        let (dir, names) =
+            open().and_then(|dir| Ok((dir.names()?, dir))).map(|(n, d)| (d, n)).map_err(failed)?;
+        if names.iter().filter_map(|n| n.to_str()).any(|n| n.trim_start_matches('.').starts_with(name::ENV)) {
+            left.push(dir);
+        }
+    }
+    Ok(left)
+}
+
+/// The engines that a run has had in windows, ascending.
+pub fn engine_numbers(run: &Dir) -> Vec<u32> {
+    let names = run.sub(name::ENGINE).and_then(|d| d.names()).unwrap_or_default();
+    let mut numbers: Vec<u32> = names.iter().filter_map(|n| n.to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
 
 /// Names that describe the caller's own terminal, or an attempt that the caller itself runs in.
 const DROPPED: [&str; 14] = [
@@ -66,6 +148,16 @@ pub fn of_attempt(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_asked_for_arrives_beside_the_callers_own() {
+        let var = |n: &str, v: &str| (OsString::from(n), OsString::from(v));
+        let stale = var("LOOPMUX_EXTRA_ENV_OLD", "of an outer engine");
+        let asked = vec![var("A", "1"), var("A", "2"), var("B", "")];
+        let (caller, extra) = split(carrying(vec![var("A", "0"), stale], asked));
+        assert_eq!(caller, [var("A", "0")]);
+        assert_eq!(extra, [var("A", "2"), var("B", "")]);
+    }
 
     #[test]
     fn the_callers_environment_arrives_but_for_its_terminal() {

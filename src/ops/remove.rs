@@ -170,10 +170,7 @@ pub fn would(ground: &Ground<'_>, id: &RunId) -> Result<(), NotRemoved> {
 /// [`NotRemoved`] says where the run is.
 pub fn take(ground: &Ground<'_>, lock: &RunLock, cleared: Cleared) -> Result<(), NotRemoved> {
     let Cleared { run, entries, proof, .. } = cleared;
-    // A list that cannot be written leaves a parked window behind, and forbids nothing.
-    if let Err(e) = cleanup::remember_windows(ground.project, &run) {
-        tracing::warn!("the window of the engine of {} will stay: {e}", lock.id());
-    }
+    cleanup::remember(ground.project, &run);
     let trashed = trash::take_away(ground.project, lock, run, proof)?;
     match look_again(ground, &trashed, &entries) {
         Ok(proof) => {

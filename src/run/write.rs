@@ -364,11 +364,13 @@ impl ProjectWrite {
         let dir = staging
             .make(run.as_str())
             .map_err(|e| io_error("make", &staging.path().join(run.as_str()), e))?;
-        let staged = Staged { run, dir };
-        let filled = staged.fill(file);
-        if let Err(e) = filled {
-            self.discard(staged)?;
-            return Err(e);
+        let mut staged = Staged { run, dir, _maker: None };
+        match staged.lock().and_then(|lock| staged.fill(file).map(|()| lock)) {
+            Ok(lock) => staged._maker = Some(lock),
+            Err(e) => {
+                self.give_up(&staged.run, &|_| {})?;
+                return Err(e);
+            }
         }
         Ok(staged)
     }
@@ -382,14 +384,15 @@ impl ProjectWrite {
         let dir = staging
             .sub(id.as_str())
             .map_err(|e| io_error("open the staged run", &staging.path().join(id.as_str()), e))?;
-        Ok(Staged { run: id.clone(), dir })
+        Ok(Staged { run: id.clone(), dir, _maker: None })
     }
 
-    /// Gives a staged run up: renames it away, so that an engine that comes late loses, and removes it.
+    /// Gives a staged run up: renames it away, so that an engine that comes late loses, and removes it. `last` sees it
+    /// in between.
     ///
     /// # Errors
     /// As the operating system says. `Ok(false)`: an engine was faster, and the run is published.
-    pub fn give_up(&self, id: &RunId) -> Result<bool, StoreError> {
+    pub fn give_up(&self, id: &RunId, last: &dyn Fn(&RunRead)) -> Result<bool, StoreError> {
         let staging = self.sub(place::STAGING)?;
         let away = format!(".{id}.{}", random_hex(4));
         match fault::around("launch.give-up", || {
@@ -399,13 +402,8 @@ impl ProjectWrite {
             Err(Errno::NOENT) => return Ok(false),
             Err(e) => return Err(io_error("rename", &staging.path().join(id.as_str()), e)),
         }
-        let path = staging.path().join(&away);
-        std::fs::remove_dir_all(&path).map_err(|e| io_error("remove", &path, e))?;
+        erase_staged(&staging, &away, id, last)?;
         Ok(true)
-    }
-
-    fn discard(&self, staged: Staged) -> Result<(), StoreError> {
-        self.give_up(&staged.run).map(|_| ())
     }
 
     /// Publishes a staged run: takes its engine lock there, then renames it into `runs/`.
@@ -413,7 +411,7 @@ impl ProjectWrite {
     /// # Errors
     /// The staging directory was given up meanwhile, or the operating system refused.
     pub fn publish(&self, staged: Staged) -> Result<EngineRun, StoreError> {
-        let Staged { run, mut dir } = staged;
+        let Staged { run, mut dir, _maker } = staged;
         let lock_path = dir.path().join(name::ENGINE_LOCK);
         let lock = dir.open_lock(name::ENGINE_LOCK).map_err(|e| io_error("open", &lock_path, e))?;
         fault::around("lock.engine", || locks::take(&lock))
@@ -465,26 +463,21 @@ impl ProjectWrite {
         Ok(EngineRun { run, _lock: file })
     }
 
-    /// Removes staged runs whose makers are gone: nobody holds their lock, and they are older than any launch.
+    /// Removes staged runs whose makers are gone: nobody holds their locks. `last` sees each before it is erased.
     ///
     /// # Errors
     /// As the operating system says.
-    pub fn sweep_staging(&self) -> Result<(), StoreError> {
+    pub fn sweep_staging(&self, last: &dyn Fn(&RunRead)) -> Result<(), StoreError> {
         let staging = self.sub(place::STAGING)?;
         let names = staging.names().map_err(|e| io_error("list", staging.path(), e))?;
         for entry in names.iter().filter_map(|n| n.to_str()) {
             let Ok(dir) = staging.sub(entry) else { continue };
-            let Ok(stat) = rustix::fs::fstat(&dir) else { continue };
-            let age = super::files::now_ms() / 1000;
-            let old = age.saturating_sub(u64::try_from(stat.st_mtime).unwrap_or(u64::MAX)) > 120;
-            if !old || locks::probe(&dir, name::ENGINE_LOCK) == Lease::Held {
-                continue;
-            }
             if let Ok(id) = RunId::parse(entry) {
-                self.give_up(&id)?;
-            } else {
-                let path = staging.path().join(entry);
-                std::fs::remove_dir_all(&path).map_err(|e| io_error("remove", &path, e))?;
+                if is_abandoned(&dir) {
+                    self.give_up(&id, last)?;
+                }
+            } else if let Some(id) = given_up(entry) {
+                erase_staged(&staging, entry, &id, last)?;
             }
         }
         Ok(())
@@ -553,11 +546,53 @@ impl Control<'_> {
     }
 }
 
+/// How long an empty staging directory is taken for one that was just made.
+const JUST_MADE: u64 = 120;
+
+/// Whether nobody makes a run of this staging directory any more. Its maker locks it before it writes anything into it,
+/// and its engine has its own lock.
+fn is_abandoned(dir: &Dir) -> bool {
+    if locks::probe(dir, ".") != Lease::Free {
+        return false;
+    }
+    match dir.names() {
+        Ok(names) if names.is_empty() => {
+            let Ok(stat) = rustix::fs::fstat(dir) else { return false };
+            let made = u64::try_from(stat.st_mtime).unwrap_or(u64::MAX);
+            (super::files::now_ms() / 1000).saturating_sub(made) > JUST_MADE
+        }
+        Ok(_) => matches!(locks::probe(dir, name::ENGINE_LOCK), Lease::Free | Lease::NoFile),
+        Err(_) => false,
+    }
+}
+
+/// The run of a staging directory that was renamed away.
+fn given_up(name: &str) -> Option<RunId> {
+    let (id, _) = name.strip_prefix('.')?.split_once('.')?;
+    RunId::parse(id).ok()
+}
+
+/// Erases a staging directory that was renamed away. Two may be at it.
+fn erase_staged(staging: &Dir, name: &str, id: &RunId, last: &dyn Fn(&RunRead)) -> Result<(), StoreError> {
+    let path = staging.path().join(name);
+    match staging.sub(name) {
+        Ok(dir) => last(&RunRead::at(id.clone(), dir)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(io_error("open", &path, e)),
+    }
+    match std::fs::remove_dir_all(&path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &path, e)),
+        _ => Ok(()),
+    }
+}
+
 /// A run in `staging/`: nobody else sees it yet.
 #[derive(Debug)]
 pub struct Staged {
     run: RunId,
     dir: Dir,
+    /// Held by its maker: as long as it is, nobody sweeps it.
+    _maker: Option<File>,
 }
 
 impl Staged {
@@ -569,6 +604,13 @@ impl Staged {
     /// The open directory.
     pub fn dir(&self) -> &Dir {
         &self.dir
+    }
+
+    fn lock(&self) -> Result<File, StoreError> {
+        let path = self.dir.path();
+        let file = self.dir.open_lock(".").map_err(|e| io_error("open", path, e))?;
+        locks::take(&file).map_err(|why| StoreError::Busy { path: path.to_owned(), why })?;
+        Ok(file)
     }
 
     fn fill(&self, file: &RunFile) -> Result<(), StoreError> {

@@ -84,7 +84,7 @@ pub(crate) fn nothing_leaks(world: &World, before: &Resources, engine_killed: &[
     let all = files(&world.state());
     let left: Vec<_> = all.iter().filter(temporary).collect();
     assert!(left.is_empty(), "{left:?}");
-    let env = all.iter().find(|f| f.ends_with("env.json") || f.ends_with("extra.json"));
+    let env = all.iter().find(|f| f.ends_with("env.json"));
     assert_eq!(env, None, "an environment stays on the disk");
     for project in std::fs::read_dir(world.state().join("projects")).unwrap().flatten() {
         let staging = std::fs::read_dir(project.path().join("staging")).unwrap().flatten();

@@ -279,11 +279,15 @@ fn engines(run: &RunRead, ended: &Result<(), String>) -> Vec<Owner> {
     all
 }
 
-/// Writes down the engine windows of a run that may outlive its directory, so that a cleanup knows them as ours.
-///
-/// # Errors
-/// The list cannot be read or written.
-pub(in crate::ops) fn remember_windows(project: &ProjectWrite, run: &RunRead) -> Result<(), StoreError> {
+/// Writes down the engine windows of a run that may outlive its directory, so that a cleanup knows them as ours. A list
+/// that cannot be written leaves a parked window behind, and forbids nothing.
+pub fn remember(project: &ProjectWrite, run: &RunRead) {
+    if let Err(e) = remember_windows(project, run) {
+        tracing::warn!("the window of the engine of {} will stay: {e}", run.id());
+    }
+}
+
+fn remember_windows(project: &ProjectWrite, run: &RunRead) -> Result<(), StoreError> {
     let left = windows_to_remember(run);
     if left.is_empty() {
         return Ok(());

@@ -92,7 +92,7 @@ pub(super) fn permissions(entry: &Entry) -> u32 {
     entry.mode & 0o777 | own
 }
 
-/// The environment of an attempt or an engine, or what was set on top of it; also where writing it was interrupted.
+/// The environment of an attempt or an engine; also where writing it was interrupted.
 pub(super) fn is_secret(path: &Path) -> bool {
     let parts: Vec<&str> = path.iter().filter_map(|p| p.to_str()).collect();
     let named = |file: &str, name: &str| {
@@ -101,7 +101,6 @@ pub(super) fn is_secret(path: &Path) -> bool {
     };
     match parts[..] {
         [name::ATTEMPTS | name::ENGINE, _, file] => named(file, name::ENV),
-        [file] => named(file, "extra.json"),
         _ => false,
     }
 }
@@ -130,13 +129,7 @@ mod tests {
 
     #[test]
     fn an_environment_is_a_secret_wherever_it_was_being_written() {
-        for secret in [
-            "attempts/1/env.json",
-            "engine/2/env.json",
-            "attempts/1/.env.json.0123.tmp",
-            "extra.json",
-            ".extra.json.0.tmp",
-        ] {
+        for secret in ["attempts/1/env.json", "engine/2/env.json", "attempts/1/.env.json.0123.tmp"] {
             assert!(is_secret(Path::new(secret)), "{secret}");
         }
         for other in

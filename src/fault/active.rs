@@ -139,7 +139,7 @@ pub(super) fn plain(file: &str) -> &str {
             _ => file,
         };
     match file {
-        "engine.lock" | "control.lock" | "archive.lock" => file,
+        "engine.lock" | "control.lock" => file,
         _ if file.ends_with(".lock") => "run.lock",
         _ if file.len() == 16 && hex(file) => "project",
         _ if file.bytes().all(|b| b.is_ascii_digit()) => "attempt",

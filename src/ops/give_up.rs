@@ -2,6 +2,7 @@
 //! then another look. Only that look says whether it started after all.
 
 use super::end::kill_window;
+use super::tidy::tidy;
 use crate::observe::{AttemptView, attempt_on_disk};
 use crate::run::dir::WriteError;
 use crate::run::files::name;
@@ -29,8 +30,6 @@ pub fn give_up(read: &AttemptRead, mux: Option<&dyn Multiplexer>) -> Result<Atte
         tracing::debug!("the window of the launch that was given up: {reply:?}");
     }
     let view = attempt_on_disk(read);
-    if matches!(view.verdict, Verdict::NeverStarted { .. }) {
-        read.dir().remove_file(name::ENV)?;
-    }
+    tidy(read, &view);
     Ok(view)
 }

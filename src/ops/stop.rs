@@ -3,7 +3,7 @@
 
 use super::end::{Ended, Manner, Survivor, end_attempt};
 use super::give_up::give_up;
-use super::tidy::tidy;
+use super::tidy::tidy_run;
 use crate::observe::{self, Looks, RunView};
 use crate::process::{self, Handle, Opened, Signal};
 use crate::run::dir::WriteError;
@@ -86,6 +86,7 @@ pub fn stop(
     let run = open(read, id)?;
     let before = observe::run(&run, &mut Looks::none());
     if nothing_lives(&before) && before.status.row().is_final {
+        tidy_run(project, &run, &before)?;
         let status = before.status;
         return Ok(Report {
             run: id.clone(),
@@ -127,9 +128,7 @@ pub fn stop(
                         urgent: &|| false,
                         spared: &[std::process::id()],
                     };
-                    let ended = end_attempt(&attempt, &manner);
-                    tidy(&attempt, &ended.view);
-                    add(&mut report, n, ended);
+                    add(&mut report, n, end_attempt(&attempt, &manner));
                 }
                 Observation::Absent => {}
                 Observation::Unknown(why) => report.unknown.push(format!("attempt {n}: {why}")),
@@ -139,6 +138,7 @@ pub fn stop(
     end_engine(&run, how.force, &mut report);
     let after = observe::run(&run, &mut Looks::none());
     report.status = record(project, &after, &mut report)?;
+    tidy_run(project, &run, &after)?;
     Ok(report)
 }
 

@@ -1,6 +1,7 @@
 //! Settling what an interrupted removal left in `trash/` (rule L19): an erasure that was decided is finished, everything
 //! else is put back.
 
+use crate::run::archive;
 use crate::run::id::RunId;
 use crate::run::store::place;
 use crate::run::trash::{self, Doomed, Entry};
@@ -27,11 +28,15 @@ pub fn settle_run(project: &ProjectWrite, lock: &RunLock) -> Result<Vec<Settled>
     Ok(mine.filter_map(|entry| settle(project, lock, &entry)).collect())
 }
 
-/// Settles all entries of a project. One whose run somebody works with is that one's.
+/// Settles all entries of a project, and removes archives that were only begun. One whose run somebody works with is that
+/// one's.
 ///
 /// # Errors
 /// They cannot be listed.
 pub fn settle_all(project: &ProjectWrite) -> Result<Vec<Settled>, StoreError> {
+    if let Ok(archives) = project.dir().sub(place::ARCHIVE) {
+        archive::sweep(project, None, &archives);
+    }
     let mut all = Vec::new();
     for entry in entries(project)? {
         match project.try_lock_run(&entry.id) {

@@ -95,7 +95,7 @@ fn unpack(ground: &Ground<'_>, lock: &RunLock) -> Result<(), NotRestored> {
     let (project, id) = (ground.project, lock.id());
     let opened = archive::open(project.dir(), id).map_err(NotRestored::Archive)?;
     let Some(mut opened) = opened else { return Err(NotRestored::Nothing(id.clone())) };
-    archive::sweep(project, lock, &sub(project, place::ARCHIVE)?);
+    archive::sweep(project, Some(lock), &sub(project, place::ARCHIVE)?);
     if there(project, lock)? {
         // A restore that was interrupted before it removed the archive, or an archive before it removed the run.
         let run = match remove::open(project, id) {

@@ -224,7 +224,7 @@ pub fn write(
     entries: &[Entry],
 ) -> Result<Opened, ArchiveError> {
     let (runs, dir) = (project.sub(place::RUNS)?, ensure_dir(project.dir(), place::ARCHIVE)?);
-    sweep(project, lock, &dir);
+    sweep(project, Some(lock), &dir);
     let temp = Temp { name: format!(".{}.{}.tmp", lock.id(), random_hex(8)), dir: &dir };
     let path = dir.path().join(&temp.name);
     let failed = |what| {
@@ -266,8 +266,9 @@ impl Drop for Temp<'_> {
     }
 }
 
-/// Removes what archives and restores that were interrupted have left. Each is its run's lock holder's.
-pub fn sweep(project: &ProjectWrite, lock: &RunLock, dir: &Dir) {
+/// Removes what archives and restores that were interrupted have left. Each is its run's lock holder's; `lock` is the one
+/// that the caller has.
+pub fn sweep(project: &ProjectWrite, lock: Option<&RunLock>, dir: &Dir) {
     let names = match dir.names() {
         Ok(names) => names,
         Err(e) => {
@@ -278,7 +279,7 @@ pub fn sweep(project: &ProjectWrite, lock: &RunLock, dir: &Dir) {
     for name in names.iter().filter_map(|n| n.to_str()) {
         let Some(id) = of_temp(name) else { continue };
         let other;
-        if id != *lock.id() {
+        if lock.is_none_or(|lock| id != *lock.id()) {
             other = project.try_lock_run(&id);
             if !matches!(&other, Ok(Some(_))) {
                 continue;

@@ -1,0 +1,203 @@
+//! A command whose every durable step is made the last one of whoever takes it.
+
+use crate::harness::{World, eventually, finish_child};
+use crate::oracle::{judge, listed, lives, living, remove_all, spares};
+use crate::support::{Reached, Trace, heal, start_with, world};
+use std::process::Child;
+
+/// One command, with the state in which it begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Scene {
+    /// What happens, for messages.
+    pub name: &'static str,
+    /// Brings the world into the state, and gives the run that the command is about.
+    pub prepare: fn(&World) -> Option<String>,
+    /// What then happens.
+    pub act: Act,
+    /// Faults that are part of the scene.
+    pub with: &'static str,
+    /// It asks for an end, so that agents may go.
+    pub ends: bool,
+    /// Nobody can tell what became of its run.
+    pub unknown: bool,
+    /// What must hold whenever somebody died in it.
+    pub check: fn(&World, Option<&str>, &str),
+    /// The steps at which somebody dies: who, and which.
+    pub drives: &'static [(&'static str, &'static [&'static str])],
+}
+
+/// What happens in a scene.
+#[derive(Clone, Copy)]
+pub(crate) enum Act {
+    /// A command; `RUN` stands for the run.
+    Command(&'static [&'static str]),
+    /// Several things; the faults are the third argument. It ends only once the last of them is under way.
+    Play(fn(&World, Option<&str>, &str)),
+}
+
+/// A scene in which nothing is special.
+pub(crate) const PLAIN: Scene = Scene {
+    name: "",
+    prepare: |_| None,
+    act: Act::Command(&[]),
+    with: "",
+    ends: false,
+    unknown: false,
+    check: |_, _, _| {},
+    drives: &[],
+};
+
+/// The codes with which the agents of the scenes exit.
+const CODES: [i64; 3] = [0, 7, 143];
+
+/// What comes after a death. The wait is cut short: what lives is waited for without end.
+const NEXT: [&[&str]; 11] = [
+    &["stop", "--grace", "200ms", "RUN"],
+    &["delete", "RUN"],
+    &["wait", "--timeout", "100ms", "RUN"],
+    &["delete", "--force", "--grace", "200ms", "RUN"],
+    &["cleanup"],
+    &["archive", "RUN"],
+    &["resume", "-d", "RUN"],
+    &["clean", "--hard", "--retain", "0"],
+    &["delete", "--unproven", "RUN"],
+    &["stop", "--force", "RUN"],
+    &["restore", "RUN"],
+];
+
+impl Scene {
+    fn start(&self, world: &World, run: Option<&str>, faults: &str) -> Option<Child> {
+        let faults = if self.with.is_empty() { faults.to_owned() } else { format!("{faults},{}", self.with) };
+        match self.act {
+            Act::Command(words) => {
+                let args: Vec<&str> =
+                    words.iter().map(|w| if *w == "RUN" { run.expect("a run") } else { w }).collect();
+                Some(start_with(world, &args, &faults))
+            }
+            Act::Play(play) => {
+                play(world, run, &faults);
+                None
+            }
+        }
+    }
+
+    fn is_in_the_foreground(&self) -> bool {
+        matches!(self.act, Act::Command(words) if ["run", "resume"].contains(&words[0]) && !words.contains(&"-d"))
+    }
+
+    /// Every place at which the scene's steps are come to, in the order of a run without deaths.
+    #[track_caller]
+    fn places(&self) -> Vec<Reached> {
+        let world = world();
+        let run = (self.prepare)(&world);
+        let trace = Trace::of(&world);
+        let child = self.start(&world, run.as_deref(), &trace.fault());
+        let wanted =
+            || self.drives.iter().flat_map(|(role, steps)| steps.iter().map(move |step| (*role, *step)));
+        eventually(&format!("{}: every step of it", self.name), || {
+            let reached = trace.read();
+            let missing: Vec<_> = wanted()
+                .filter(|(role, step)| {
+                    !reached.iter().any(|r| r.role == *role && r.step == *step && r.side == "after")
+                })
+                .collect();
+            if missing.is_empty() { Ok(()) } else { Err(format!("{missing:?} were not reached")) }
+        });
+        let mut places: Vec<Reached> = Vec::new();
+        for one in trace.read() {
+            let driven = wanted().any(|(role, step)| one.role == role && one.step == step);
+            if driven && !places.iter().any(|p| p.same_place(&one)) {
+                places.push(one);
+            }
+        }
+        drop(world);
+        if let Some(child) = child {
+            finish_child(child);
+        }
+        thin(places)
+    }
+
+    /// Lets somebody die at every place, one world each, and looks at what the next commands make of it.
+    #[track_caller]
+    pub(crate) fn play(&self) {
+        for (i, place) in self.places().into_iter().enumerate() {
+            self.die(&place, NEXT[i % NEXT.len()]);
+        }
+    }
+
+    #[track_caller]
+    fn die(&self, place: &Reached, next: &[&str]) {
+        let Reached { role, step, side, time, .. } = place;
+        let when = format!("{}: {role} died {side} {step} (time {time}), then {next:?}", self.name);
+        let world = world();
+        let run = (self.prepare)(&world);
+        let trace = Trace::of(&world);
+        let child = self.start(&world, run.as_deref(), &format!("{},{}", trace.fault(), place.death()));
+        trace.await_death(place, &when);
+        // What is in the foreground goes on as long as its agent.
+        let mut child = child;
+        if !self.is_in_the_foreground() {
+            child.take().map(finish_child);
+        }
+        heal(&world);
+        await_orphans(&world);
+        (self.check)(&world, run.as_deref(), &when);
+        judge(&world, &CODES, &when);
+        let listed = listed(&world);
+        let about = run.as_deref().or_else(|| listed.first().and_then(|r| r["id"].as_str()));
+        if let Some(run) = about {
+            let act: Vec<&str> = next.iter().map(|w| if *w == "RUN" { run } else { w }).collect();
+            if self.ends || next[0] == "stop" || next.contains(&"--force") {
+                world.loopmux(&act);
+            } else {
+                spares(&world, &act);
+            }
+            judge(&world, &CODES, &when);
+        }
+        remove_all(&world, self.unknown, &when);
+        if let Some(child) = child {
+            finish_child(child);
+        }
+    }
+}
+
+/// The kernel asks an agent to end when its keeper dies; one that does not refuse is given the time to.
+fn await_orphans(world: &World) {
+    eventually("the end of agents without a keeper", || {
+        let orphans: Vec<_> = living(world)
+            .into_iter()
+            .filter(|l| l.is_agent && lives(l) && is_dying(l.handle.identity().pid))
+            .collect();
+        if orphans.is_empty() { Ok(()) } else { Err(format!("{orphans:?}")) }
+    });
+}
+
+/// Its parent is no keeper any more, and it does not ignore the request.
+fn is_dying(pid: u32) -> bool {
+    let read =
+        |pid: &str, file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let status = read(&pid.to_string(), "status");
+    let field = |name: &str| {
+        status.lines().find_map(|l| l.strip_prefix(name)).map(str::trim).unwrap_or_default().to_owned()
+    };
+    let parent = read(&field("PPid:"), "cmdline");
+    let ignored = u64::from_str_radix(&field("SigIgn:"), 16).unwrap_or(0);
+    !parent.contains("loopmux") && ignored & (1 << (15 - 1)) == 0
+}
+
+/// Of steps that are taken many times in a row, the first, one in the middle and the last.
+fn thin(places: Vec<Reached>) -> Vec<Reached> {
+    let most = |one: &Reached| {
+        places
+            .iter()
+            .filter(|p| (p.role, &p.step) == (one.role, &one.step))
+            .map(|p| p.time)
+            .max()
+            .unwrap_or(1)
+    };
+    let kept = |one: &Reached| {
+        let most = most(one);
+        most <= 4 || one.time == 1 || one.time == most / 2 || one.time == most
+    };
+    places.iter().filter(|one| kept(one)).cloned().collect()
+}

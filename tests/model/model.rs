@@ -324,6 +324,7 @@ impl Model {
             record: RecordId::NEW,
             stop: false,
             archive: Archive::None,
+            blind: false,
             attempts: [attempt; 2],
             keepers: [keeper; KEEPERS],
             run_lock: Lock::Free,

@@ -167,7 +167,7 @@ scenarios! {
         Is("a run that was lost is resumed", |_, s| s.attempts[1].cli == Cli::Alive && s.attempts[0].exit == Receipt::None),
         Step("sees a later attempt"),
     ];
-    quarantine_from_the_launch_on: PUT_ASIDE, 406_971, [
+    quarantine_from_the_launch_on: PUT_ASIDE, 407_089, [
         Is("a run that cannot be read is put aside", |_, s| s.place == Place::Quarantine),
         Step("renames the run back"),
     ];
@@ -225,7 +225,7 @@ scenarios! {
         Step("finds a removal that was interrupted"),
         Is("a torn run is put aside", |_, s| s.place == Place::Quarantine && s.attempts[0].torn),
     ];
-    a_quarantine_of_a_launch: QUARANTINE_LATE, 42_445, [
+    a_quarantine_of_a_launch: QUARANTINE_LATE, 43_309, [
         Step("carries out the request of a killed client"),
     ];
     cleanup_and_resume: CLEANUP_RESUME, 181_226, [
@@ -239,10 +239,10 @@ scenarios! {
             s.attempts[1].cli == Cli::Alive && s.mutators.iter().any(|m| m.report == Report::Refused)
         }),
     ];
-    a_quarantine_that_is_erased: QUARANTINE_ERASED, 17_181, [
+    a_quarantine_that_is_erased: QUARANTINE_ERASED, 17_510, [
         Is("a torn run is erased after all", |_, s| s.place == Place::Gone && s.attempts[0].torn),
     ];
-    a_quarantine_that_is_restored: QUARANTINE_RESTORED, 17_115, [
+    a_quarantine_that_is_restored: QUARANTINE_RESTORED, 17_306, [
         Is("a torn run is back", |_, s| {
             s.place == Place::Runs && s.mutators[1].report == Report::Success && s.attempts[0].torn
         }),
@@ -301,10 +301,10 @@ scenarios! {
     ];
 }
 
-/// More faults, and the launch at the same time as two commands: hours are allowed, and memory.
-fn holds_with_more_faults(faults: u8) {
+/// The same with more: hours are allowed, and memory.
+fn holds_at_length(more: impl Fn(&Scenario) -> Scenario) {
     for scenario in crate::scenarios::SCENARIOS {
-        let m = Model::new(Scenario { faults, ..*scenario }, ALL);
+        let m = Model::new(more(scenario), ALL);
         let mut seen = 0;
         let found = explore(
             &m,
@@ -335,13 +335,19 @@ const MOST: usize = 40_000_000;
 #[test]
 #[ignore = "minutes"]
 fn every_scenario_with_two_faults() {
-    holds_with_more_faults(2);
+    holds_at_length(|s| Scenario { faults: 2, ..*s });
 }
 
 #[test]
 #[ignore = "an hour"]
 fn every_scenario_with_three_faults() {
-    holds_with_more_faults(3);
+    holds_at_length(|s| Scenario { faults: 3, ..*s });
+}
+
+#[test]
+#[ignore = "an hour"]
+fn every_scenario_from_the_launch_on() {
+    holds_at_length(|s| Scenario { at_rest: false, sound_sleep: false, ..*s });
 }
 
 #[test]

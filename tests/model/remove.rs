@@ -226,6 +226,8 @@ fn looked(m: &Model, n: &mut State, i: usize) {
         Act::LooksUnheld | Act::LooksUnheldAgain => {
             let held = l.engine == Probe::Held
                 || look::listed(&l).any(|id| m.tables().seen(id).evidence.lease == Lease::Held);
+            n.blind = l.engine == Probe::Unknown
+                || look::listed(&l).any(|id| matches!(m.tables().seen(id).evidence.lease, Lease::Unknown(_)));
             match (held && m.guards.quarantine_refuses_held, at) {
                 (true, Act::LooksUnheldAgain) => goes(n, i, Act::RenamesBack),
                 (true, _) => reports(n, i, Report::Refused),
@@ -333,6 +335,7 @@ fn renames_back(m: &Model, s: &State, i: usize, out: &mut Out<'_>) {
         n.harmed(Harm::HalfErasedBack);
     }
     n.place = Place::Runs;
+    n.blind = false;
     let mutator = &s.mutators[i];
     if mutator.recovering {
         n.mutators[i].recovering = false;

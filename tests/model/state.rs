@@ -263,6 +263,8 @@ pub(crate) struct State {
     pub(crate) record: RecordId,
     pub(crate) stop: bool,
     pub(crate) archive: Archive,
+    /// It was put aside or erased by a person's word while a lock of it could not be probed.
+    pub(crate) blind: bool,
     pub(crate) attempts: [Attempt; ATTEMPTS],
     pub(crate) keepers: [Keeper; KEEPERS],
     pub(crate) run_lock: Lock,

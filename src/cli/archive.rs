@@ -16,6 +16,10 @@ use crate::verdict::Observation;
 /// # Errors
 /// What was not archived, and why; what was is in the report beside it.
 pub fn execute(ctx: &Context, args: &ArchiveArgs) -> Outcome {
+    act(ctx, args).map_err(|e| e.beside(&RemovalReport::default()))
+}
+
+fn act(ctx: &Context, args: &ArchiveArgs) -> Outcome {
     if args.list {
         return list(ctx);
     }

@@ -22,6 +22,10 @@ pub const RETAIN: usize = 20;
 /// # Errors
 /// Runs that a guard kept, or that could not be removed; what was done is in the report beside it.
 pub fn execute(ctx: &Context, args: &CleanArgs) -> Outcome {
+    act(ctx, args).map_err(|e| e.beside(&RemovalReport::default()))
+}
+
+fn act(ctx: &Context, args: &CleanArgs) -> Outcome {
     ctx.settings()?;
     removal::check(args.quarantine.as_slice())?;
     let yard = if args.dry_run { removal::look(ctx)? } else { removal::enter(ctx)? };

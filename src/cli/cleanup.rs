@@ -59,6 +59,10 @@ pub struct KeptLine {
 /// # Errors
 /// Something survived, could not be verified, or could not be asked; the report stands beside it.
 pub fn execute(ctx: &Context, args: &CleanupArgs) -> Outcome {
+    act(ctx, args).map_err(|e| e.beside(&CleanupReport::default()))
+}
+
+fn act(ctx: &Context, args: &CleanupArgs) -> Outcome {
     let settings = ctx.settings()?;
     let selected = backends::select(settings)?;
     let reference: MuxRef = backends::reference(&*selected.mux, None);

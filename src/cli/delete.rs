@@ -14,6 +14,10 @@ use crate::run::store::place;
 /// # Errors
 /// What was not deleted, and why; what was is in the report beside it.
 pub fn execute(ctx: &Context, args: &DeleteArgs) -> Outcome {
+    act(ctx, args).map_err(|e| e.beside(&RemovalReport::default()))
+}
+
+fn act(ctx: &Context, args: &DeleteArgs) -> Outcome {
     let settings = ctx.settings()?;
     removal::check(&args.runs)?;
     let yard = removal::enter(ctx)?;

@@ -187,6 +187,12 @@ impl CliError {
         self
     }
 
+    /// The same with this report, where none stands beside it yet.
+    #[must_use]
+    pub fn beside(self, report: &impl Serialize) -> Self {
+        if self.extra.data.is_some() { self } else { self.with_data(report) }
+    }
+
     /// The report that stands beside the error.
     pub fn data(&self) -> Option<&Value> {
         self.extra.data.as_ref()

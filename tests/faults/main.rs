@@ -4,6 +4,7 @@
 #[path = "../harness/mod.rs"]
 mod harness;
 
+mod holds;
 mod oracle;
 mod points;
 mod scene;

@@ -1,7 +1,7 @@
 //! What really lives, told by the kernel alone, and what the program may say and do then.
 
 use crate::harness::{Ran, World, eventually};
-use crate::support::SECRET;
+use crate::support::{RESIDENT, SECRET};
 use loopmux::process::{Handle, Life};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -178,7 +178,11 @@ fn leaked(world: &World, run: Option<&str>) -> Vec<String> {
         String::from_utf8_lossy(&words).replace('\0', " ")
     };
     let all = world.processes().into_iter().map(|h| name(h.identity().pid));
-    all.filter(|words| !words.is_empty() && !words.contains("/tmux ") && !words.starts_with("tmux")).collect()
+    let ours = |words: &String| {
+        let resident = words.trim_end() == RESIDENT.join(" ");
+        !words.is_empty() && !words.contains("/tmux ") && !words.starts_with("tmux") && !resident
+    };
+    all.filter(ours).collect()
 }
 
 /// The entries of a place of the world's projects.

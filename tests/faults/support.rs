@@ -141,3 +141,50 @@ pub(crate) fn heal(world: &World) {
     // Without a server there is nothing to heal.
     let _ = world.tmux(["set-environment", "-gu", "LOOPMUX_FAULT"]);
 }
+
+/// A place at which somebody waits until the test lets it go on.
+pub(crate) struct Gate(PathBuf);
+
+impl Gate {
+    /// A gate of a world; `name` tells it from others.
+    pub(crate) fn new(world: &World, name: &str) -> Self {
+        Self(world.file(&format!("gate-{name}")))
+    }
+
+    /// The fault that lets a process wait here.
+    pub(crate) fn at(&self, point: &str) -> String {
+        format!("hold:{point}:{}", self.0.display())
+    }
+
+    /// Waits until somebody waits.
+    #[track_caller]
+    pub(crate) fn reached(&self) {
+        let mut mark = self.0.clone().into_os_string();
+        mark.push(".reached");
+        let mark = PathBuf::from(mark);
+        eventually("somebody at the gate", || {
+            mark.exists().then_some(()).ok_or_else(|| format!("no {}", mark.display()))
+        });
+    }
+
+    /// Lets everybody go on.
+    pub(crate) fn open(&self) {
+        std::fs::write(&self.0, "").expect("an open gate");
+    }
+}
+
+/// What runs in a session of a person's own, which keeps the server up.
+pub(crate) const RESIDENT: [&str; 2] = ["sleep", "86399"];
+
+/// A server with a session of a person's own.
+#[track_caller]
+pub(crate) fn server(world: &World) {
+    world.tmux(["new-session", "-d", "-s", "mine", RESIDENT[0], RESIDENT[1]]).exits(0);
+}
+
+/// The same; new windows get faults.
+#[track_caller]
+pub(crate) fn server_with(world: &World, faults: &str) {
+    server(world);
+    world.tmux(["set-environment", "-g", "LOOPMUX_FAULT", faults]).exits(0);
+}

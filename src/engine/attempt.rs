@@ -58,7 +58,8 @@ struct Watch {
     timeout: Option<Deadline>,
     started: bool,
     given_up: bool,
-    ending: bool,
+    /// An end was tried, and so many requests of a person were answered by it.
+    tried: Option<usize>,
     proven: Option<Instant>,
     unknown_in_a_row: u32,
     unknown_said: Vec<String>,
@@ -80,7 +81,7 @@ impl Engine<'_> {
             timeout: self.file.timeout_ms.map(|ms| Deadline::after(Duration::from_millis(ms))),
             started: false,
             given_up: false,
-            ending: false,
+            tried: None,
             proven: None,
             unknown_in_a_row: 0,
             unknown_said: Vec::new(),
@@ -221,10 +222,12 @@ impl Engine<'_> {
         watch: &mut Watch,
         view: &AttemptView,
     ) -> Result<(), EngineError> {
-        if watch.ending || !matches!(view.verdict, Verdict::Running { .. }) {
+        let asked = self.wakes.signals.interrupts();
+        // What survived one try is not tried again until a person asks again.
+        if !matches!(view.verdict, Verdict::Running { .. }) || watch.tried.is_some_and(|n| asked <= n) {
             return Ok(());
         }
-        let why = if self.wakes.signals.interrupts() > 0 {
+        let why = if asked > 0 {
             StopWhy::Interrupt
         } else if watch.timeout.as_ref().is_some_and(|t| t.left().is_zero()) {
             StopWhy::Timeout
@@ -238,24 +241,25 @@ impl Engine<'_> {
                 _ => return Ok(()),
             }
         };
-        watch.ending = true;
         self.write_stop(run, why)?;
         (self.notice)(&Notice::Stopping(why));
-        let first = self.wakes.signals.interrupts();
+        // One request began this; the next one insists.
+        let enough = watch.tried.unwrap_or(0) + usize::from(why == StopWhy::Interrupt);
         let signals = &self.wakes.signals;
         let urgent = || {
             signals.drain();
-            signals.interrupts() > first.max(1)
+            signals.interrupts() > enough
         };
         let manner = Manner {
             grace: Duration::from_millis(self.file.grace_ms),
-            force: false,
+            force: watch.tried.is_some(),
             mux: Some(self.mux),
             wake: vec![signals.as_fd()],
             urgent: &urgent,
             spared: &[],
         };
         let ended = end_attempt(attempt, &manner);
+        watch.tried = Some(self.wakes.signals.interrupts());
         let proven = ended.proven();
         let event = if proven { "attempt-ended" } else { "attempt-survived" };
         let names: Vec<String> =

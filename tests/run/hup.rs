@@ -1,6 +1,6 @@
 //! Programs that outlive their window.
 
-use crate::harness::{STRANGER, World, alive, eventually, not_root, signal};
+use crate::harness::{STRANGER, Screen, World, alive, eventually, not_root, signal};
 use loopmux::process::Signal;
 use serde_json::Value;
 
@@ -126,5 +126,36 @@ fn what_may_not_be_signalled_is_named_as_a_survivor() {
     // The test itself may.
     signal(cli, Signal::Kill);
     world.loopmux(["wait", &run]).exits(1);
+    assert_eq!(world.status(&run)["run"]["status"], "stopped");
+}
+
+#[test]
+fn each_ctrl_c_tries_again_what_could_not_be_ended() {
+    if not_root("become another user") {
+        return;
+    }
+    let world = World::without_kill();
+    let (program, user) = (world.program.to_str().unwrap(), format!("--reuid={STRANGER}"));
+    let argv = [program, "run", "--grace", "100ms", "--", "setpriv", &user, "sh", "-c", DEAF];
+    let screen = Screen::new(&world, "person", &argv);
+    screen.shows("running;");
+    let run = world.status("@last")["run"]["id"].as_str().unwrap().to_owned();
+    let cli = world.cli(&run, 1);
+    eventually("the other user's program", || {
+        let words = std::fs::read_to_string(format!("/proc/{cli}/cmdline")).unwrap_or_default();
+        if words.starts_with("sleep") { Ok(()) } else { Err(words) }
+    });
+    for times in 1..=2 {
+        screen.press(&["C-c"]);
+        eventually("the survivor's name", || {
+            let shown = screen.text();
+            let named = shown.matches(&format!("not everything has ended: {cli} `sleep 600`")).count();
+            if named == times { Ok(()) } else { Err(shown) }
+        });
+        assert_eq!(world.status(&run)["run"]["status"], "running");
+    }
+    // The test itself may.
+    signal(cli, Signal::Kill);
+    assert_eq!(screen.ends(), "130");
     assert_eq!(world.status(&run)["run"]["status"], "stopped");
 }

@@ -76,7 +76,15 @@ impl Disk {
     #[track_caller]
     pub fn read_only(&self, yes: bool) {
         let mode = if yes { "remount,ro" } else { "remount,rw" };
-        run(Command::new("mount").args(["-o", mode]).arg(&self.path));
+        // A process of the run before may still have a file open to write.
+        super::eventually("the remount", || {
+            let done = Command::new("mount").args(["-o", mode]).arg(&self.path).output().expect("mount");
+            if done.status.success() {
+                Ok(())
+            } else {
+                Err(String::from_utf8_lossy(&done.stderr).into_owned())
+            }
+        });
         let tried = std::fs::write(self.path.join("tried"), "");
         let refused = tried.is_err_and(|e| e.kind() == std::io::ErrorKind::ReadOnlyFilesystem);
         assert_eq!(refused, yes);

@@ -231,11 +231,13 @@ impl World {
         found.unwrap_or_else(|| panic!("no directory of run {run}"))
     }
 
-    /// A file of a run, read as JSON.
+    /// A file of a run, read as JSON, once it is there: receipts follow what they tell by a moment.
     #[track_caller]
     pub fn read(&self, run: &str, file: &str) -> Value {
         let path = self.run_dir(run).join(file);
-        let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let bytes = eventually("a file of a run", || {
+            std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))
+        });
         serde_json::from_slice(&bytes).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     }
 

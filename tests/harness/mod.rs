@@ -220,6 +220,12 @@ impl World {
         })
     }
 
+    /// Waits until a run that has ended writes nothing more: its end is told before its keeper has gone.
+    #[track_caller]
+    pub fn settled(&self, run: &str) {
+        self.until(run, |s| s["run"]["removable"] == true);
+    }
+
     /// The directory of a run.
     #[track_caller]
     pub fn run_dir(&self, run: &str) -> PathBuf {

@@ -11,6 +11,7 @@ fn on_a_disk(options: &str) -> (World, Disk) {
     let disk = Disk::mount(world.file("disk"), options);
     world.state = disk.path().join("state");
     world.loopmux(["run", "--", "sh", "-c", "echo before"]).exits(0);
+    world.settled("@last");
     (world, disk)
 }
 
@@ -154,6 +155,7 @@ fn a_disk_that_fills_up_under_a_run_does_not_keep_it_from_being_stopped() {
 fn a_state_directory_without_the_right_to_write_refuses_a_launch() {
     let world = World::unprivileged();
     world.loopmux(["run", "--", "sh", "-c", "echo before"]).exits(0);
+    world.settled("@last");
     let mode = |mode| std::fs::set_permissions(world.state(), std::fs::Permissions::from_mode(mode)).unwrap();
     mode(0o500);
     refuses_launches(&world, &["Permission denied"]);
@@ -184,6 +186,7 @@ fn another_users_state_directory_refuses_a_launch() {
     }
     let world = World::new();
     world.loopmux(["run", "--", "sh", "-c", "echo before"]).exits(0);
+    world.settled("@last");
     std::os::unix::fs::chown(world.state(), Some(STRANGER), None).unwrap();
     refuses_launches(&world, &["belongs to user 65534", "LOOPMUX_STATE_DIR"]);
     doctor_says_it(&world, "belongs to user 65534");
@@ -201,6 +204,7 @@ fn locks_that_do_not_work_refuse_a_launch() {
     ] {
         let mut world = World::new();
         world.loopmux(["run", "--", "sh", "-c", "echo before"]).exits(0);
+        world.settled("@last");
         let code =
             format!("#include <errno.h>\nint flock(int fd, int how) {{ (void)fd; (void)how; {body} }}\n");
         let library = interpose(world.path(), &code);

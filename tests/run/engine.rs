@@ -92,6 +92,33 @@ fn an_orphan_is_stopped_and_the_stopper_writes_it_down() {
 }
 
 #[test]
+fn what_could_not_be_observed_is_in_the_journal_once_with_its_reason() {
+    let world = World::new();
+    let told = Told::launch(&world, 3);
+    let unknowns = || told.journal().lines().filter(|l| l.contains("\"unknown\"")).count();
+    assert_eq!(unknowns(), 0, "{}", told.journal());
+    let torn = world.run_dir(&told.run).join("attempts/1/exit.json");
+    std::fs::write(&torn, "torn").unwrap();
+    let noted = |what: &str, times: usize| {
+        eventually(what, || if unknowns() == times { Ok(()) } else { Err(told.journal()) });
+    };
+    noted("the torn receipt", 1);
+    assert!(told.journal().contains("exit receipt") && told.journal().contains("cannot be read as JSON"));
+    let status = told.status();
+    assert_eq!(status["attempts"][0]["verdict"]["kind"], "unknown", "{status}");
+    // The engine looks once a second, and says it once.
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    assert_eq!(unknowns(), 1, "{}", told.journal());
+    std::fs::write(&torn, "[]").unwrap();
+    noted("another reason", 2);
+    std::fs::remove_file(&torn).unwrap();
+    world.until(&told.run, |s| s["attempts"][0]["verdict"]["kind"] == "running");
+    told.tell();
+    world.loopmux(["wait", &told.run]).exits(1);
+    assert_eq!(told.status()["run"]["status"], "failed");
+}
+
+#[test]
 fn an_engine_outlives_its_window_and_records_the_end() {
     let world = World::new();
     let told = Told::launch(&world, 3);

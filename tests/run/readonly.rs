@@ -31,6 +31,9 @@ impl Runs {
         let (running, _) = world.launched(&quiet);
         world.until(&running, |s| s["run"]["status"] == "running");
         let runs = Self { failed, lost, stopped, orphaned, running };
+        for ended in [&runs.failed, &runs.lost, &runs.stopped] {
+            world.settled(ended);
+        }
         eventually("all output", || {
             let logs: Vec<String> = runs.all().iter().map(|r| world.loopmux(["logs", r]).out).collect();
             if logs.iter().all(|l| l == "said\n") { Ok(()) } else { Err(format!("{logs:?}")) }

@@ -136,6 +136,7 @@ fn files_of_a_newer_loopmux_read_unknown_and_are_left_alone() {
     ] {
         world.loopmux(["run", "--", "sh", "-c", "exit 3"]).exits(1);
         let run = world.status("@last")["run"]["id"].as_str().unwrap().to_owned();
+        world.settled(&run);
         let dir = world.run_dir(&run);
         make_newer(&dir.join(file), |value| {
             if shape {

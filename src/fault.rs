@@ -7,6 +7,7 @@
 //! * `hold:POINT:FILE`: it makes `FILE.reached` there, and goes on once `FILE` exists.
 //! * `full:NAME:FILE`: as long as `FILE` exists, the disk has no room for a file or directory called `NAME`; `*` stands
 //!   for every name.
+//! * `clock:FILE`: the wall clock is off by the milliseconds that `FILE` holds at the moment.
 //! * `trace:FILE`: a line is added to `FILE` at each point: the point, which time, the process id and its arguments.
 //!
 //! A step of [`POINTS`] has two points, `NAME.before` and `NAME.after`. `POINT@N` means the Nth time that a process comes
@@ -124,6 +125,15 @@ pub fn room(file: &str) -> rustix::io::Result<()> {
     #[cfg(not(debug_assertions))]
     let _ = file;
     Ok(())
+}
+
+/// The wall clock.
+#[inline]
+pub fn now() -> std::time::SystemTime {
+    #[cfg(debug_assertions)]
+    return active::wrong(std::time::SystemTime::now());
+    #[cfg(not(debug_assertions))]
+    std::time::SystemTime::now()
 }
 
 /// A release build knows no faults.

@@ -6,7 +6,7 @@ use crate::ops::end::{LeaseWait, Manner, end_attempt};
 use crate::ops::give_up::give_up;
 use crate::ops::stop::LAUNCH_PATIENCE;
 use crate::process::{self, Handle, Life, Opened};
-use crate::run::files::{SCHEMA, StopFile, StopWhy, name, now_ms};
+use crate::run::files::{SCHEMA, StopFile, StopWhy, name, now, now_ms};
 use crate::run::journal::Event;
 use crate::run::record::Change;
 use crate::run::store::{AttemptRead, RunRead};
@@ -39,11 +39,11 @@ struct Deadline {
 
 impl Deadline {
     fn after(limit: Duration) -> Self {
-        Self { monotonic: Instant::now() + limit, wall: SystemTime::now() + limit }
+        Self { monotonic: Instant::now() + limit, wall: now() + limit }
     }
 
     fn left(&self) -> Duration {
-        let wall = self.wall.duration_since(SystemTime::now()).unwrap_or(Duration::ZERO);
+        let wall = self.wall.duration_since(now()).unwrap_or(Duration::ZERO);
         self.monotonic.saturating_duration_since(Instant::now()).min(wall)
     }
 }

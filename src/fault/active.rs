@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// What to do, and where.
 #[derive(Debug)]
@@ -13,6 +13,7 @@ enum Wanted {
     Die(Place),
     Hold(Place, PathBuf),
     Full(String, PathBuf),
+    Clock(PathBuf),
     Trace(PathBuf),
 }
 
@@ -41,6 +42,7 @@ fn parse(text: &str) -> Option<Wanted> {
         (Some("die"), None) => Wanted::Die(parse_place(place)),
         (Some("hold"), Some(file)) => Wanted::Hold(parse_place(place), file.into()),
         (Some("full"), Some(file)) => Wanted::Full(place.to_owned(), file.into()),
+        (Some("clock"), None) => Wanted::Clock(place.into()),
         (Some("trace"), None) => Wanted::Trace(place.into()),
         _ => panic!("LOOPMUX_FAULT: {text:?} is no fault"),
     };
@@ -87,7 +89,7 @@ pub(super) fn point(name: &str, side: &str) {
             Wanted::Trace(file) => trace(file, &point, time),
             Wanted::Die(place) if place.point == point && place.time == time => die(),
             Wanted::Hold(place, file) if place.point == point && place.time == time => hold(file),
-            Wanted::Die(_) | Wanted::Hold(..) | Wanted::Full(..) => {}
+            Wanted::Die(_) | Wanted::Hold(..) | Wanted::Full(..) | Wanted::Clock(_) => {}
         }
     }
 }
@@ -100,6 +102,17 @@ pub(super) fn is_full(file: &str) -> bool {
         }
         _ => false,
     })
+}
+
+/// The time as it is told. A file that cannot be read, or holds no number, changes nothing.
+pub(super) fn wrong(now: SystemTime) -> SystemTime {
+    let off = wanted().iter().find_map(|wanted| match wanted {
+        Wanted::Clock(file) => std::fs::read_to_string(file).ok()?.trim().parse::<i64>().ok(),
+        _ => None,
+    });
+    let by = Duration::from_millis(off.unwrap_or(0).unsigned_abs());
+    let told = if off < Some(0) { now.checked_sub(by) } else { now.checked_add(by) };
+    told.unwrap_or(now)
 }
 
 /// One write, so that the lines of several processes do not mix.

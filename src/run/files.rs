@@ -312,9 +312,14 @@ schema!(
     HandoverFile,
 );
 
+/// The wall clock.
+pub fn now() -> std::time::SystemTime {
+    crate::fault::now()
+}
+
 /// The time for people, in milliseconds since the Unix epoch; 0 where the clock stands before it.
 pub fn now_ms() -> u64 {
-    std::time::SystemTime::now()
+    now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
@@ -444,6 +449,9 @@ pub struct LeftWindow {
     /// The server that had it, where a receipt named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Identity>,
+    /// Its first process, where a receipt named it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeper: Option<Identity>,
 }
 
 /// One control session.

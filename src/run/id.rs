@@ -31,7 +31,8 @@ impl RunId {
 
     /// A new id for this second. It is taken only once its lock file was made.
     pub fn mint() -> Self {
-        let now = jiff::Timestamp::now().strftime("%Y%m%d-%H%M%S");
+        let now = jiff::Timestamp::try_from(crate::fault::now()).unwrap_or_else(|_| jiff::Timestamp::now());
+        let now = now.strftime("%Y%m%d-%H%M%S");
         Self(format!("{now}-{}", random_hex(2)))
     }
 

@@ -171,7 +171,8 @@ impl Owners {
         self.all.iter().filter(there).filter(may).collect()
     }
 
-    /// Takes windows off the list that are gone: ended by this cleanup, or gone with their server.
+    /// Takes windows off the list that are gone: with their first process or their server, by proof; where neither was
+    /// recorded, by an answer without them.
     pub(super) fn forget_windows(&self, control: &Control<'_>, report: &Report) -> Result<(), StoreError> {
         if self.left.is_empty() {
             return Ok(());
@@ -189,7 +190,11 @@ impl Owners {
                     .iter()
                     .chain(&report.kept)
                     .any(|k| k.run.as_deref() == Some(&w.tags.run));
-            !listed || !(is_gone(w.server.as_ref()) || (told && !there))
+            let gone = match &w.keeper {
+                Some(_) => is_gone(w.keeper.as_ref()),
+                None => told && !there,
+            };
+            !listed || !(is_gone(w.server.as_ref()) || gone)
         };
         file.windows.retain(stays);
         if file.windows.len() == before { Ok(()) } else { control.write(&file) }
@@ -309,7 +314,8 @@ fn windows_to_remember(run: &RunRead) -> Vec<LeftWindow> {
             continue;
         }
         let server = start.known().and_then(|s| s.server.clone());
-        left.push(LeftWindow { mux: launch.mux, tags: launch.tags, server });
+        let keeper = start.known().map(|s| s.keeper.clone());
+        left.push(LeftWindow { mux: launch.mux, tags: launch.tags, server, keeper });
     }
     left
 }

@@ -9,5 +9,6 @@ mod oracle;
 mod points;
 mod scene;
 mod scenes;
+mod soak;
 mod states;
 mod support;

@@ -14,6 +14,8 @@ pub(crate) struct Living {
     pub attempt: u64,
     /// The agent CLI itself.
     pub is_agent: bool,
+    /// It does not wait for anybody to end it.
+    pub ends_by_itself: bool,
 }
 
 /// Everything that the agents of a world are and have started, by the environment that their keeper gave them.
@@ -38,7 +40,8 @@ fn of_run(handle: Handle) -> Option<Living> {
         return None;
     }
     let is_agent = words.iter().any(|w| w.ends_with(b"bin/agent"));
-    Some(Living { handle, run, attempt: attempt.parse().ok()?, is_agent })
+    let ends_by_itself = words.iter().any(|w| [&b"exit"[..], b"leave", b"nap", b"0.7"].contains(w));
+    Some(Living { handle, run, attempt: attempt.parse().ok()?, is_agent, ends_by_itself })
 }
 
 /// Whether it still runs.
@@ -80,8 +83,23 @@ pub(crate) fn judge(world: &World, codes: &[i64], when: &str) {
     }
 }
 
+/// The same in few words, for a world in which others are at work: one listing, and what lived all the while.
 #[track_caller]
-fn is_told_alive(one: &Living, status: &Value, when: &str) {
+pub(crate) fn judge_the_list(world: &World, when: &str) {
+    let before = living(world);
+    let runs = listed(world);
+    for one in before.iter().filter(|one| lives(one)) {
+        let run = runs.iter().find(|r| r["id"] == one.run.as_str());
+        let run = run.unwrap_or_else(|| panic!("{when}: {one:?} lives, and its run is not listed: {runs:?}"));
+        let status = run["status"].as_str().expect("a status");
+        let over = ["succeeded", "failed", "lost", "stopped", "timed-out", "interrupted"].contains(&status);
+        let of_the_latest = run["attempt"].as_u64() == Some(one.attempt);
+        assert!(!(one.is_agent && over && of_the_latest), "{when}: {one:?} lives, and its run is {status}");
+    }
+}
+
+#[track_caller]
+pub(crate) fn is_told_alive(one: &Living, status: &Value, when: &str) {
     let attempts = status["attempts"].as_array().expect("attempts");
     let attempt = attempts.iter().find(|a| a["n"].as_u64() == Some(one.attempt));
     let attempt = attempt.unwrap_or_else(|| panic!("{when}: the attempt of {one:?} is not there: {status}"));
@@ -116,10 +134,11 @@ pub(crate) fn spares(world: &World, act: &[&str]) -> Ran {
 pub(crate) fn remove_all(world: &World, unknown: bool, when: &str) {
     age_empty_staging(world);
     // An act on any run settles what became of those that are in no place of their own.
-    let ran = world.loopmux(["run", "--", "true"]);
+    let ran = world.loopmux(["run", "--json", "--", "true"]);
     assert_eq!(ran.code, Some(0), "{when}: a run of its own\n{}{}", ran.out, ran.err);
-    let ran = world.loopmux(["delete", "@last"]);
-    assert_eq!(ran.code, Some(0), "{when}: delete @last\n{}{}", ran.out, ran.err);
+    let own = ran.json()["data"]["run"]["id"].as_str().expect("an id").to_owned();
+    let ran = world.loopmux(["delete", &own]);
+    assert_eq!(ran.code, Some(0), "{when}: delete {own}\n{}{}", ran.out, ran.err);
     for run in listed(world) {
         let id = run["id"].as_str().expect("an id");
         let ran = world.loopmux(["stop", "--grace", "200ms", id]);

@@ -8,13 +8,14 @@ use std::process::Child;
 pub(crate) const SECRET: &str = "hush-4b1d";
 
 /// The agent CLI of these tests. `stay` waits to be ended, `deaf` ignores every request to end, `exit N` exits, `leave`
-/// exits 7 and leaves a process behind, `inside` stops its own run.
+/// exits 7 and leaves a process behind, `nap N` exits after a moment, `inside` stops its own run.
 const AGENT: &str = r#"#!/bin/sh
 case $1 in
 stay) sleep 600 & trap 'kill $!; exit 143' TERM HUP INT; wait ;;
 deaf) trap '' TERM HUP INT; sleep 600 ;;
 exit) exit "$2" ;;
 leave) sleep 600 & exit 7 ;;
+nap) sleep 0.7; exit "$2" ;;
 inside) "$LOOPMUX" stop --grace 200ms "$LOOPMUX_RUN"; sleep 600 ;;
 esac
 "#;

@@ -135,7 +135,7 @@ pub fn attempt_on_disk(read: &AttemptRead) -> AttemptView {
     };
     let keeper = life_of(view.keeper(), "no start receipt names the keeper");
     let server = life_of(view.server(), "no receipt names the server");
-    judge(&mut view, keeper, server);
+    judge(read, &mut view, keeper, server);
     view
 }
 
@@ -180,20 +180,24 @@ pub fn attempt_in_brief(read: &AttemptRead) -> AttemptView {
     if without_receipt {
         server = life_of(view.server(), "no receipt names the server");
     }
-    judge(&mut view, keeper, server);
+    judge(read, &mut view, keeper, server);
     view
 }
 
 /// Puts what was read together as evidence, and decides.
-fn judge(view: &mut AttemptView, keeper: Life, server_process: Life) {
+fn judge(read: &AttemptRead, view: &mut AttemptView, keeper: Life, server_process: Life) {
     let (host, trusted) = compare_host(&view.launch, &view.start);
+    let erased = erased_meanwhile(read, view);
     let e = &mut view.evidence;
     if let Err(why) = trusted
         && !matches!(e.lease, Lease::Unknown(_))
     {
         e.lease = Lease::Unknown(why);
     }
-    e.start = view.start.as_ref().map(|_| ());
+    e.start = match erased {
+        None => view.start.as_ref().map(|_| ()),
+        Some(why) => Observation::Unknown(why),
+    };
     e.exit = view.exit.as_ref().map(|x| ExitFact { end: x.end.clone(), hangup: x.hangup });
     e.hangup = view.hangup.as_ref().map(|h| HangupFact { cause: h.cause });
     e.leftovers = view.leftovers.as_ref().map(|l| l.processes.len());
@@ -202,6 +206,25 @@ fn judge(view: &mut AttemptView, keeper: Life, server_process: Life) {
     e.keeper = keeper;
     e.server_process = server_process;
     view.verdict = decide(&view.evidence);
+}
+
+/// An end that rests on files that are missing counts only where the directory is still in its place: the files may be
+/// missing because a removal, which moves it away first, erases them right now.
+fn erased_meanwhile(read: &AttemptRead, view: &AttemptView) -> Option<Why> {
+    let began = matches!(view.start, Observation::Known(_))
+        || matches!(view.evidence.cancelled, Observation::Known(()));
+    let silent = began && matches!(view.exit, Observation::Absent);
+    if !silent || !matches!(view.evidence.lease, Lease::Free | Lease::NoFile) {
+        return None;
+    }
+    match read.dir().in_place() {
+        Observation::Known(()) => None,
+        Observation::Absent => Some(Why::new(format!(
+            "{} was moved away while it was read, or is another directory by now",
+            read.dir().path().display()
+        ))),
+        Observation::Unknown(why) => Some(why),
+    }
 }
 
 pub(super) fn life_of(identity: Option<&process::Identity>, unrecorded: &str) -> Life {
@@ -232,4 +255,42 @@ fn compare_host(launch: &Observation<LaunchFile>, start: &Observation<StartFile>
         return (Host::Unknown(why.clone()), Err(why));
     }
     (Host::OtherBoot, Ok(()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::dir::Dir;
+    use crate::run::files::{SCHEMA, name};
+    use crate::run::id::RunId;
+    use crate::run::store::RunRead;
+
+    /// A removal moves a run away before it erases anything: whoever has it open does not take that for a loss.
+    #[test]
+    fn an_attempt_whose_directory_was_moved_away_is_unknown_and_not_lost() {
+        let temp = tempfile::tempdir().unwrap();
+        let run = temp.path().join("runs/x");
+        std::fs::create_dir_all(run.join("attempts/1")).unwrap();
+        let dir = Dir::open(&run.join("attempts/1")).unwrap();
+        let start = StartFile {
+            schema: SCHEMA,
+            token: "t".to_owned(),
+            keeper: process::current(),
+            host: process::host().clone(),
+            server: None,
+            session: None,
+            pane: None,
+            at_ms: 0,
+        };
+        dir.write_once(name::START, &start).unwrap();
+        dir.create_empty(name::LEASE).unwrap();
+        let read = RunRead::at(RunId::parse("x").unwrap(), Dir::open(&run).unwrap());
+        let Observation::Known(attempt) = read.attempt(1) else { panic!("no attempt") };
+        assert_eq!(attempt_on_disk(&attempt).verdict.kind(), "lost");
+        std::fs::rename(&run, temp.path().join("elsewhere")).unwrap();
+        let moved = attempt_on_disk(&attempt).verdict;
+        assert!(matches!(&moved, Verdict::Unknown { why } if why.0.contains("moved away")), "{moved:?}");
+        std::fs::create_dir_all(run.join("attempts/1")).unwrap();
+        assert_eq!(attempt_on_disk(&attempt).verdict.kind(), "unknown", "another directory of that name");
+    }
 }

@@ -96,6 +96,19 @@ impl Dir {
         Ok((stat.st_dev, stat.st_ino))
     }
 
+    /// Whether its path still leads to it. What was missing when it was read may be missing because somebody erases
+    /// it; whoever erases moves it away first.
+    pub fn in_place(&self) -> Observation<()> {
+        match (self.identity(), Self::open(&self.path).and_then(|d| d.identity())) {
+            (Ok(here), Ok(there)) if here == there => Observation::Known(()),
+            (Ok(_), Ok(_)) => Observation::Absent,
+            (Ok(_), Err(e)) if e.kind() == io::ErrorKind::NotFound => Observation::Absent,
+            (Err(e), _) | (_, Err(e)) => {
+                Observation::unknown(format!("cannot look at {}: {e}", self.path.display()))
+            }
+        }
+    }
+
     /// Makes names in this directory durable.
     ///
     /// # Errors

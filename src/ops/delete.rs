@@ -50,7 +50,15 @@ fn put_aside(ground: &Ground<'_>, lock: &RunLock, why: &Refusal) -> Result<Strin
     if let Err(e) = journal::append(run.dir(), &Event::new("delete", "quarantined").text(text)) {
         tracing::debug!("{e}");
     }
-    Ok(trash::quarantine(ground.project, lock, run, proof)?)
+    let trashed = trash::take_aside(ground.project, lock, run, proof)?;
+    // A keeper may have taken its lease in between, and nobody looks for a live run in quarantine.
+    match look::look(trashed.run()).prove_unheld(trashed.run()) {
+        Ok(proof) => Ok(trashed.quarantine(ground.project, proof)?),
+        Err(refusal) => {
+            remove::put_back(trashed, &refusal)?;
+            Err(refusal.into())
+        }
+    }
 }
 
 /// Stops a run before an act that would move it, and gives what stands against that act afterwards.

@@ -178,17 +178,24 @@ pub fn take(ground: &Ground<'_>, lock: &RunLock, cleared: Cleared) -> Result<(),
             look_for_remains(ground.project, lock)
         }
         Err(refusal) => {
-            let run = trashed.put_back()?;
-            let text = refusal.facts.iter().map(super::refusal::Fact::line).collect::<Vec<_>>().join("; ");
-            // The refusal itself says it to whoever asked.
-            if let Err(e) =
-                crate::run::journal::append(run.dir(), &Event::new("remove", "put-back").text(text))
-            {
-                tracing::debug!("{e}");
-            }
+            put_back(trashed, &refusal)?;
             Err(refusal.into())
         }
     }
+}
+
+/// Moves a run back that was moved away, and notes in it why.
+///
+/// # Errors
+/// It stays in trash, and the next act puts it back.
+pub fn put_back(trashed: Trashed, why: &Refusal) -> Result<(), StoreError> {
+    let run = trashed.put_back()?;
+    let text = why.facts.iter().map(super::refusal::Fact::line).collect::<Vec<_>>().join("; ");
+    // The refusal itself says it to whoever asked.
+    if let Err(e) = crate::run::journal::append(run.dir(), &Event::new("remove", "put-back").text(text)) {
+        tracing::debug!("{e}");
+    }
+    Ok(())
 }
 
 /// The same questions, where nobody can come in any more. Locks stay with the directory that was renamed.

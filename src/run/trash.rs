@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! runs/<id>  ->  trash/<id>.<nonce>  ->  trash/<id>.<nonce>.erasing  ->  gone
+//!                                    ->  quarantine/<id>.<nonce>
 //! ```
 //!
 //! The first rename takes the run away from whoever would start something in it, and can be undone. The second one is
@@ -93,6 +94,24 @@ pub fn take_away(
     run: RunRead,
     _proof: Removable,
 ) -> Result<Trashed, StoreError> {
+    to_trash(project, lock, run)
+}
+
+/// The same for a run that is to be put aside: it goes through `trash/`, so that it is looked at once more where
+/// nothing can be started in it, and so that whoever finds it there puts it back.
+///
+/// # Errors
+/// As the operating system says: the run is where it was.
+pub fn take_aside(
+    project: &ProjectWrite,
+    lock: &RunLock,
+    run: RunRead,
+    _proof: Unheld,
+) -> Result<Trashed, StoreError> {
+    to_trash(project, lock, run)
+}
+
+fn to_trash(project: &ProjectWrite, lock: &RunLock, run: RunRead) -> Result<Trashed, StoreError> {
     let (runs, trash) = (project.sub(place::RUNS)?, ensure_dir(project.dir(), place::TRASH)?);
     let name = format!("{}.{}", lock.id(), random_hex(4));
     let run = step("remove.trash", (&runs, lock.id().as_str()), (&trash, &name), run)?;
@@ -112,6 +131,16 @@ impl Trashed {
     pub fn put_back(self) -> Result<RunRead, StoreError> {
         let id = self.run.id().clone();
         step("remove.put-back", (&self.trash, &self.name), (&self.runs, id.as_str()), self.run)
+    }
+
+    /// Moves the run on to `quarantine/`, by what was seen after it was moved away, and gives the entry's name there.
+    ///
+    /// # Errors
+    /// As the operating system says: it stays in `trash/`, and the next act puts it back.
+    pub fn quarantine(self, project: &ProjectWrite, _proof: Unheld) -> Result<String, StoreError> {
+        let quarantine = ensure_dir(project.dir(), place::QUARANTINE)?;
+        step("quarantine.move", (&self.trash, &self.name), (&quarantine, &self.name), self.run)?;
+        Ok(self.name)
     }
 
     /// Decides the erasure, by what was seen after the run was moved away. Nothing undoes it.
@@ -197,22 +226,6 @@ pub fn put_back(project: &ProjectWrite, lock: &RunLock, entry: &Entry) -> Result
     let (runs, trash) = (project.sub(place::RUNS)?, project.sub(place::TRASH)?);
     let run = open(project.dir(), place::TRASH, entry)?;
     step("remove.put-back", (&trash, &entry.name), (&runs, lock.id().as_str()), run).map(|_| ())
-}
-
-/// Moves a run to `quarantine/`, and gives the entry's name there.
-///
-/// # Errors
-/// As the operating system says: the run is where it was.
-pub fn quarantine(
-    project: &ProjectWrite,
-    lock: &RunLock,
-    run: RunRead,
-    _proof: Unheld,
-) -> Result<String, StoreError> {
-    let (runs, quarantine) = (project.sub(place::RUNS)?, ensure_dir(project.dir(), place::QUARANTINE)?);
-    let name = format!("{}.{}", lock.id(), random_hex(4));
-    step("quarantine.move", (&runs, lock.id().as_str()), (&quarantine, &name), run)?;
-    Ok(name)
 }
 
 /// Moves a quarantined run back to `runs/`.

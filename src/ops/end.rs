@@ -18,13 +18,16 @@ use crate::run::store::AttemptRead;
 use crate::verdict::{Lease, Observation, Verdict};
 use loopmux_mux::{KillReply, KillScope, Multiplexer, Snapshot, TagScope, Trouble};
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a program may take to notice that its terminal went away, before it is killed.
 const AFTER_HANGUP: Duration = Duration::from_secs(1);
 
 /// How long the kernel may take to end what was killed.
 const AFTER_KILL: Duration = Duration::from_secs(3);
+
+/// How often the kernel is asked whether it has.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// How often killing is repeated for what appeared meanwhile.
 const ROUNDS: u32 = 4;
@@ -75,21 +78,27 @@ pub fn end_attempt(read: &AttemptRead, manner: &Manner<'_>) -> Ended {
         return leave_to_the_original(before);
     }
     let mut seen = insist::living(read, &before, manner.spared);
-    if !alive(&before) {
-        return report(read, seen.found, manner);
+    if alive(&before) {
+        end_holders(read, &before, &mut seen, manner);
     }
+    end_strays(read, &mut seen, manner);
+    report(read, seen.found, manner)
+}
+
+/// Ends whoever holds the lease: asks, takes the window away, insists.
+fn end_holders(read: &AttemptRead, before: &AttemptView, seen: &mut insist::Living, manner: &Manner<'_>) {
     let free = LeaseWait::start(read.dir(), name::LEASE);
     if !manner.force {
-        fault::around("stop.ask", || ask(&before));
+        fault::around("stop.ask", || ask(before));
         if wait(&free, manner.grace, manner) {
-            return report(read, seen.found, manner);
+            return;
         }
     }
     if let Some(mux) = manner.mux {
-        let reply = kill_window(read, &before, mux);
+        let reply = kill_window(read, before, mux);
         tracing::debug!("conditional kill: {reply:?}");
         if !manner.force && wait(&free, AFTER_HANGUP, manner) {
-            return report(read, seen.found, manner);
+            return;
         }
     }
     for round in 0..ROUNDS {
@@ -100,7 +109,22 @@ pub fn end_attempt(read: &AttemptRead, manner: &Manner<'_>) -> Ended {
             break;
         }
     }
-    report(read, seen.found, manner)
+}
+
+/// Ends what holds no lease any more, and that no keeper watches.
+fn end_strays(read: &AttemptRead, seen: &mut insist::Living, manner: &Manner<'_>) {
+    for _ in 0..ROUNDS {
+        let now = attempt_on_disk(read);
+        if now.evidence.lease == Lease::Held || insist::living(read, &now, manner.spared).found.is_empty() {
+            return;
+        }
+        let killed = fault::around("stop.kill", || insist::kill_all(read, &now, manner.spared, false));
+        let end = Instant::now() + AFTER_KILL / ROUNDS;
+        while killed.iter().any(Survivor::still_lives) && Instant::now() < end {
+            std::thread::sleep(PAUSE);
+        }
+        seen.absorb(&killed);
+    }
 }
 
 /// In a copy of a run's directory token and processes are the original's, and nobody of them is this one's to end

@@ -4,7 +4,7 @@
 use super::end::{Ended, Manner, Survivor, end_attempt};
 use super::give_up::give_up;
 use super::tidy::tidy_run;
-use crate::observe::{self, Looks, RunView};
+use crate::observe::{self, Looks, RunView, sweep};
 use crate::process::{self, Handle, Opened, Signal};
 use crate::run::dir::WriteError;
 use crate::run::files::{SCHEMA, StopFile, StopWhy, now_ms};
@@ -85,7 +85,7 @@ pub fn stop(
 ) -> Result<Report, StopError> {
     let run = open(read, id)?;
     let before = observe::run(&run, &mut Looks::none());
-    if nothing_lives(&before) && before.status.row().is_final {
+    if nothing_lives(&before) && before.status.row().is_final && nobody_is_left(&run, &before) {
         tidy_run(project, &run, &before)?;
         let status = before.status;
         return Ok(Report {
@@ -137,7 +137,10 @@ pub fn stop(
     }
     end_engine(&run, how.force, &mut report);
     let after = observe::run(&run, &mut Looks::none());
-    report.status = record(project, &after, &mut report)?;
+    if let Observation::Known(_) = read.run(id) {
+        begun_again(&after, &mut report);
+    }
+    report.status = record(project, &run, &after, &mut report)?;
     tidy_run(project, &run, &after)?;
     Ok(report)
 }
@@ -160,6 +163,19 @@ fn nothing_lives(view: &RunView) -> bool {
         Observation::Unknown(_) => false,
     };
     attempts_ended && view.engine.seen == EngineSeen::Gone
+}
+
+/// A free lease alone does not say that no descendant is left: where the keeper did not, the processes do.
+fn nobody_is_left(run: &RunRead, view: &RunView) -> bool {
+    let attempts = view.attempts.known().map_or(&[][..], Vec::as_slice);
+    attempts.iter().all(|a| {
+        let said = matches!(a.evidence.emptied, Observation::Known(()))
+            || matches!(a.verdict, Verdict::NeverStarted { .. });
+        said || match run.attempt(a.n) {
+            Observation::Known(read) => sweep(&read, a).answer() == Observation::Absent,
+            Observation::Absent | Observation::Unknown(_) => false,
+        }
+    })
 }
 
 /// Writes the request, unless the run is over, and wakes the engine.
@@ -186,7 +202,7 @@ fn settle_launch(
     let end = Instant::now() + LAUNCH_PATIENCE;
     loop {
         let view = observe::run(run, &mut Looks::none());
-        let launching = matches!(view.verdict(), Some(Verdict::Launching));
+        let launching = matches!(view.verdict(), Some(Verdict::Launching)) || is_about_to_launch(&view);
         if !launching {
             return Ok(());
         }
@@ -207,6 +223,12 @@ fn settle_launch(
         }
         wait_for_engine(run, Some(wake::SAFETY));
     }
+}
+
+/// An engine that looked for a stop before this one's request was there makes its attempt in a moment.
+fn is_about_to_launch(view: &RunView) -> bool {
+    let due = view.record.known().is_some_and(|r| r.status == Status::Starting && r.launch_is_due());
+    view.engine.seen == EngineSeen::Running && (due || view.latest().is_none())
 }
 
 /// Sleeps until the engine's process ends, at most for `limit`. `true` if nobody holds the engine lock now.
@@ -276,20 +298,50 @@ fn add(report: &mut Report, n: u32, ended: Ended) {
     report.unknown.extend(ended.unknown.into_iter().map(|why| format!("attempt {n}: {why}")));
 }
 
+/// What this stop ended stays ended; what a resume began since lives, and is not hidden behind a success.
+fn begun_again(after: &RunView, report: &mut Report) {
+    if nothing_lives(after) || !report.survived.is_empty() || !report.unknown.is_empty() {
+        return;
+    }
+    match &after.engine.seen {
+        EngineSeen::Running => report.unknown.push("an engine has taken the run up meanwhile".to_owned()),
+        EngineSeen::Unknown(why) => report.unknown.push(format!("the engine lock: {why}")),
+        EngineSeen::Gone => {}
+    }
+    for a in after.attempts.known().map_or(&[][..], Vec::as_slice) {
+        let free = matches!(a.evidence.lease, Lease::Free | Lease::NoFile);
+        if !(a.verdict.is_end() && free) {
+            report.unknown.push(format!("attempt {} is {} by now", a.n, a.verdict.kind()));
+        }
+    }
+}
+
 /// Without an engine the stopper writes the record; with one it was the engine's to write.
-fn record(project: &ProjectWrite, after: &RunView, report: &mut Report) -> Result<Status, StopError> {
-    let active = after.record.known().is_some_and(|r| r.status.row().active);
-    if !active || after.engine.seen != EngineSeen::Gone {
+fn record(
+    project: &ProjectWrite,
+    run: &RunRead,
+    after: &RunView,
+    report: &mut Report,
+) -> Result<Status, StopError> {
+    let unfinished = |view: &RunView| {
+        view.record.known().is_some_and(|r| r.status.row().active) && view.engine.seen == EngineSeen::Gone
+    };
+    if !unfinished(after) {
         return Ok(after.status);
     }
-    let outcome = after.verdict().and_then(Outcome::of);
-    if after.latest().is_some() && outcome.is_none() {
+    let lock = project.lock_run(run.id())?;
+    // What was seen before the lock may be another attempt's end: a resume may have come, and its engine have died.
+    let now = observe::run(run, &mut Looks::none());
+    if !unfinished(&now) {
+        return Ok(now.status);
+    }
+    let outcome = now.verdict().and_then(Outcome::of);
+    if now.latest().is_some() && outcome.is_none() {
         report
             .unknown
             .push("the attempt's end is not proven, so the run's record was left as it is".to_owned());
-        return Ok(after.status);
+        return Ok(now.status);
     }
-    let lock = project.lock_run(&after.id)?;
     let run = project.run(&lock)?;
     let end = Change::End { status: Status::Stopped, outcome, reason: None, at_ms: now_ms() };
     match run.change_record_without_engine(&lock, end) {
@@ -298,7 +350,7 @@ fn record(project: &ProjectWrite, after: &RunView, report: &mut Report) -> Resul
             Ok(record.status)
         }
         // Somebody else wrote an end meanwhile, or an engine took the run up: both are the truth then.
-        Err(StoreError::Forbidden(_) | StoreError::Busy { .. }) => Ok(after.status),
+        Err(StoreError::Forbidden(_) | StoreError::Busy { .. }) => Ok(now.status),
         Err(e) => Err(e.into()),
     }
 }

@@ -181,8 +181,10 @@ fn a_descendant_that_let_go_of_the_lease_is_found_all_the_same() {
         assert!(said["data"]["kept"][0]["reason"].as_str().unwrap().contains(how), "{said}");
         let unproven = world.loopmux(["delete", "--unproven", "--json", &run]);
         kept(&unproven, &run, "refused-alive");
-        signal(left, Signal::Kill);
-        eventually("its end", || if alive(left) { Err("alive".to_owned()) } else { Ok(()) });
+        // A stop finds it by the same looks, and ends it.
+        let stopped = world.loopmux(["stop", "--json", &run]).exits(0).json();
+        assert_eq!(stopped["data"]["gone"][0]["pid"], u64::from(left), "{how}: {stopped}");
+        assert!(!alive(left), "{how}");
         world.loopmux(["delete", &run]).exits(0);
     }
 }

@@ -1,10 +1,10 @@
 //! Finding and killing what does not end when asked.
 
-use crate::observe::AttemptView;
+use crate::observe::{AttemptView, sweep};
 use crate::process::{self, Handle, Identity, Life, Note, Opened, Scan, Signal};
 use crate::run::files::name;
 use crate::run::store::AttemptRead;
-use crate::verdict::Lease;
+use crate::verdict::{Lease, Observation};
 use std::collections::HashMap;
 
 /// A process of an attempt.
@@ -78,6 +78,18 @@ pub(super) fn living(read: &AttemptRead, view: &AttemptView, spared: &[u32]) -> 
     }
     if let Some(token) = view.token() {
         living.take(process::with_token(token), "carries the token", spared);
+    }
+    let started = view.keeper().is_some();
+    if started && live_keeper(view).is_none() && !matches!(view.evidence.emptied, Observation::Known(())) {
+        // Who let go of lease and token was known to the keeper alone; what is left of it is its kernel session.
+        let swept = sweep(read, view);
+        for (process, how) in swept.found {
+            let known = living.found.iter().any(|s| s.process.id == process.id);
+            if !known && !spared.contains(&process.id.pid) {
+                living.found.push(Survivor { process, why: how.to_owned() });
+            }
+        }
+        living.unknown.extend(swept.refused);
     }
     for survivor in &mut living.found {
         if is_keeper(&survivor.process.id, view) {

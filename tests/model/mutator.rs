@@ -119,10 +119,10 @@ fn begins(m: &Model, s: &State, i: usize, out: &mut Out<'_>) {
     }
 }
 
-/// Commands that move runs settle first what another one left.
+/// Commands that move runs, and those that need one in its place, settle first what another one left.
 fn recovers(command: Command) -> bool {
-    use Command::{Archive, Delete, Force, Restore, Unproven};
-    matches!(command, Delete | Force | Unproven | Archive | Restore)
+    use Command::{Archive, Delete, Force, Restore, Resume, Stop, Unproven};
+    matches!(command, Delete | Force | Unproven | Archive | Restore | Stop | Resume)
 }
 
 /// The first step of a command, by where the run is now; none where there is nothing to do.

@@ -152,7 +152,7 @@ scenarios! {
         Step("asks the multiplexer, which omits what may be the run's"),
         Step("finds no directory, and ends"),
     ];
-    stop_from_the_launch_on: STOPPED, 399_147, [
+    stop_from_the_launch_on: STOPPED, 399_160, [
         Is("a stop that proves it", |m, s| {
             s.mutators[0].report == Report::Success && recorded(m, s, Status::Stopped)
         }),
@@ -185,16 +185,16 @@ scenarios! {
             s.place == Place::Gone && s.mutators[0].report == Report::None && s.mutators[1].report == Report::Success
         }),
     ];
-    delete_and_resume: DELETE_RESUME, 86_971, [
+    delete_and_resume: DELETE_RESUME, 87_207, [
         Is("the resume was first", |_, s| s.mutators[0].report == Report::Refused && s.attempts[1].cli == Cli::Alive),
         Is("the removal was first", |_, s| s.place == Place::Gone && s.mutators[1].report == Report::Refused),
     ];
-    delete_and_stop: DELETE_STOP, 187_698, [
+    delete_and_stop: DELETE_STOP, 187_940, [
         Is("stopped, then removed", |m, s| gone(m, s, Status::Stopped)),
         Step("looks whether the run is still in its place"),
         Step("finds no run to stop"),
     ];
-    stop_and_resume: STOP_RESUME, 1_145_584, [
+    stop_and_resume: STOP_RESUME, 1_145_738, [
         Is("stopped, then resumed", |m, s| {
             record(m, s).earlier.last().is_some_and(|e| e.status == Status::Stopped) && s.attempts[1].cli == Cli::Alive
         }),
@@ -211,13 +211,13 @@ scenarios! {
         Step("reads another archive back than it wrote, and removes that"),
         Step("finds an archive of this run"),
     ];
-    archive_and_stop: ARCHIVE_STOP, 200_519, [
+    archive_and_stop: ARCHIVE_STOP, 200_761, [
         Is("stopped, then archived", |m, s| gone(m, s, Status::Stopped) && s.archive != Archive::None),
     ];
-    archive_and_resume: ARCHIVE_RESUME, 89_018, [
+    archive_and_resume: ARCHIVE_RESUME, 89_254, [
         Is("resumed beside an archive", |_, s| s.archive != Archive::None && s.attempts[1].cli == Cli::Alive),
     ];
-    an_archive_that_was_left: OLD_ARCHIVE, 85_379, [
+    an_archive_that_was_left: OLD_ARCHIVE, 85_615, [
         Step("finds an archive that differs"),
         Step("finds an archive of this run"),
     ];
@@ -272,7 +272,7 @@ scenarios! {
             s.mutators[0].report == Report::Success && recorded(m, s, Status::Stopped) && s.faults == 1
         }),
     ];
-    a_host_that_restarts: REBOOTED, 293_489, [
+    a_host_that_restarts: REBOOTED, 294_088, [
         Is("a run is removed after a restart", |_, s| s.rebooted && s.place == Place::Gone),
     ];
     leftovers_that_nobody_sees: HIDDEN, 16_278, [
@@ -290,11 +290,11 @@ scenarios! {
         Step("cannot signal anybody in another pid namespace"),
         Is("what ended by itself is removed all the same", |_, s| s.place == Place::Gone),
     ];
-    a_platform_that_ends_children_first: WINDOWS, 157_091, [
+    a_platform_that_ends_children_first: WINDOWS, 157_098, [
         Step("ends the keeper, last of its tree,"),
         Is("a loss is recorded", |m, s| recorded(m, s, Status::Lost)),
     ];
-    a_run_with_a_plan: PLANNED, 174_069, [
+    a_run_with_a_plan: PLANNED, 174_305, [
         Is("an interrupted run is resumed", |m, s| {
             record(m, s).earlier.last().is_some_and(|e| e.status == Status::Running) && s.attempts[1].cli == Cli::Alive
         }),

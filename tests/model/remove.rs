@@ -181,7 +181,9 @@ pub(crate) fn steps(m: &Model, s: &State, i: usize, out: &mut Out<'_>) -> bool {
         }
         Act::RemovesNow => {
             n.place = Place::Gone;
-            reports(&mut n, i, Report::Success);
+            // Whoever wanted something else of it finds it gone.
+            let removes = !matches!(mutator.command, Command::Stop | Command::Resume);
+            reports(&mut n, i, if removes { Report::Success } else { Report::Refused });
             out.push(me, "unlinks the rest, and the run is gone", n);
         }
         Act::Quarantines => {

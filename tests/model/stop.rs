@@ -218,7 +218,14 @@ fn looked(m: &Model, n: &mut State, i: usize) {
         Act::LooksAtLaunch => {
             let launching =
                 look::listed(&l).last().is_some_and(|id| *m.tables().verdict(id) == Verdict::Launching);
-            match (launching, l.engine) {
+            // An engine that looked for a stop before this one's request was there launches in a moment.
+            let due = l.record.is_some_and(|id| {
+                let tables = m.tables();
+                let record = tables.record(id);
+                record.status == Status::Starting && record.launch_is_due()
+            });
+            let about_to = l.engine == Probe::Held && (l.listed == 0 || due);
+            match (launching || about_to, l.engine) {
                 (false, _) => first_attempt(n, i),
                 (true, Probe::Free) => {
                     n.mutators[i].attempt = u8::try_from(7 - l.listed.leading_zeros()).expect("few attempts");

@@ -56,9 +56,13 @@ pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at].iter().filter(|b| **b == b'\n').count() + 1
 }
 
-/// The repository's root.
+/// The repository's root: the package that asks may be one below it.
 pub(crate) fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    let mut dir = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    while !dir.join("Cargo.lock").exists() {
+        assert!(dir.pop(), "no Cargo.lock above {}", env!("CARGO_MANIFEST_DIR"));
+    }
+    dir
 }
 
 /// Every file below the given directories whose name ends so. Build output and hidden directories are left out.

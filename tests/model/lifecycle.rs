@@ -19,8 +19,10 @@
 //! `cargo test -p loopmux-model -- --ignored` lets two and three faults happen.
 
 mod actors;
+mod acts;
 mod alone;
 mod cleanup;
+mod drift;
 mod engine;
 mod explore;
 mod keeper;
@@ -36,6 +38,10 @@ mod remove;
 mod resume;
 mod rules;
 mod scenarios;
+// The repository's own look at sources.
+#[allow(dead_code)]
+#[path = "../house/source.rs"]
+mod source;
 mod state;
 mod stop;
 mod tables;

@@ -83,7 +83,7 @@ pub(crate) const DELETE_UNPROVEN: Scene = Scene {
     prepare: states::torn,
     unknown: true,
     act: Act::Command(&["delete", "--unproven", "RUN"]),
-    drives: &[("delete", &["make.quarantine", "quarantine.move"])],
+    drives: &[("delete", &["make.trash", "remove.trash", "make.quarantine", "quarantine.move"])],
     ..PLAIN
 };
 
@@ -120,6 +120,6 @@ pub(crate) const CLEAN_QUARANTINE: Scene = Scene {
     prepare: states::quarantined,
     unknown: true,
     act: Act::Command(&["clean", "--quarantine", "RUN", "--yes"]),
-    drives: &[("clean", &["lock.run", "make.trash", "remove.commit", "remove.unlink", "remove.rmdir"])],
+    drives: &[("clean", &["lock.run", "remove.commit", "remove.unlink", "remove.rmdir"])],
     ..PLAIN
 };

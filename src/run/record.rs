@@ -111,7 +111,7 @@ pub enum Change {
     End {
         /// A final status.
         status: Status,
-        /// The proven end of its last attempt; `None` only where none was ever made.
+        /// The proven end of its last attempt; `None` only where none was made since the run was taken up.
         outcome: Option<Outcome>,
         /// Why, where the outcome does not say it.
         reason: Option<String>,
@@ -234,7 +234,8 @@ impl Record {
                 next.reason = Some(reason);
             }
             Change::End { status, outcome, reason, at_ms } => {
-                if !status.row().is_final || (outcome.is_none() && self.attempt != 0) {
+                let begun = self.attempt != 0 && !self.launch_is_due();
+                if !status.row().is_final || (outcome.is_none() && begun) {
                     return Err(Forbidden::NoEnd(status));
                 }
                 next.status = status;
@@ -325,6 +326,17 @@ mod tests {
         let second = again.after(Change::Launch { attempt: 2, engine: me() }).unwrap();
         let twice = second.after(end(Status::Failed)).unwrap().resumed(me(), None).unwrap();
         assert_eq!((twice.earlier.len(), &twice.earlier[0]), (2, &kept));
+    }
+
+    #[test]
+    fn a_run_that_was_resumed_may_be_stopped_before_its_next_attempt() {
+        let again = running().after(end(Status::Stopped)).unwrap().resumed(me(), None).unwrap();
+        let stop = Change::End { status: Status::Stopped, outcome: None, reason: None, at_ms: 9 };
+        let stopped = again.after(stop.clone()).unwrap();
+        assert_eq!((stopped.status, stopped.attempt, stopped.earlier.len()), (Status::Stopped, 1, 1));
+        let begun = again.clone().counting(2);
+        assert_eq!(begun.after(stop), Err(Forbidden::NoEnd(Status::Stopped)), "the next attempt has begun");
+        assert!(stopped.resumed(me(), outcome()).is_ok());
     }
 
     #[test]

@@ -236,7 +236,9 @@ pub(crate) fn write_record(m: &Model, n: &mut State, next: RecordId) {
     let outcome_dropped = old.outcome.is_some() && old.outcome != new.outcome && !kept;
     let end_dropped = !new.earlier.starts_with(&old.earlier);
     let ended = new.status.row().is_final;
-    let mut untrue = ended && is_untrue(n, new.attempt, new.outcome.as_ref());
+    // Since it was taken up no attempt was made: its earlier end is kept, and there is no other.
+    let none = new.outcome.is_none() && new.earlier.last().is_some_and(|e| e.attempt == new.attempt);
+    let mut untrue = ended && !none && is_untrue(n, new.attempt, new.outcome.as_ref());
     if let Some(earlier) = new.earlier.last().filter(|_| kept) {
         untrue |= is_untrue(n, earlier.attempt, earlier.outcome.as_ref());
     }

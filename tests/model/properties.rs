@@ -194,11 +194,15 @@ scenarios! {
         Step("looks whether the run is still in its place"),
         Step("finds no run to stop"),
     ];
-    stop_and_resume: STOP_RESUME, 1_145_738, [
+    stop_and_resume: STOP_RESUME, 1_145_654, [
         Is("stopped, then resumed", |m, s| {
             record(m, s).earlier.last().is_some_and(|e| e.status == Status::Stopped) && s.attempts[1].cli == Cli::Alive
         }),
         Is("resumed, then stopped", |m, s| recorded(m, s, Status::Stopped) && record(m, s).attempt == 2),
+        Is("resumed, and stopped before the next attempt", |m, s| {
+            let record = record(m, s);
+            record.status == Status::Stopped && record.outcome.is_none() && !record.earlier.is_empty()
+        }),
     ];
     two_stops: TWO_STOPS, 478_106, [
         Is("both prove it", |_, s| s.mutators.iter().all(|m| m.report == Report::Success)),

@@ -9,18 +9,23 @@
 //!
 //! The rules of `docs/rules.md` are properties of a state ([`rules`]). The system as it is keeps them
 //! ([`properties`]); without a guard one breaks, or an ability is lost, or another guard is shown to stand behind it
-//! ([`mutants`]). A failure prints its shortest steps in words.
+//! ([`mutants`]). A failure prints its shortest steps in words. How a run comes into being is a small model of its own
+//! ([`birth`]).
 //!
 //! Held elsewhere, because a model of one run cannot hold them or would only repeat them: L21 (the seam has no such
-//! act), the other half of L9 (observers hold a type that cannot write), L14's staging directory, the unpacking of an
-//! archive, and everything that a file system, a kernel or a real multiplexer must do: the tests of the real program.
-//! Where the text of L23 leaves to a person what cannot be read, the model has a torn receipt.
+//! act), the other half of L9 (observers hold a type that cannot write), the unpacking of an archive, and everything
+//! that a file system, a kernel or a real multiplexer must do: the tests of the real program. Where the text of L23
+//! leaves to a person what cannot be read, the model has a torn receipt.
+//!
+//! What the steps stand for is listed with its hash ([`drift`]), and every act of the program that takes something away
+//! with the rule that permits it ([`acts`]).
 //!
 //! `cargo test -p loopmux-model -- --ignored` lets two and three faults happen.
 
 mod actors;
 mod acts;
 mod alone;
+mod birth;
 mod cleanup;
 mod drift;
 mod engine;

@@ -274,12 +274,14 @@ impl Out<'_> {
 pub(crate) struct Model {
     pub(crate) guards: Guards,
     pub(crate) scenario: Scenario,
+    /// Reads whose answer nobody can change are taken alone.
+    pub(crate) reduced: bool,
     tables: RefCell<Tables>,
 }
 
 impl Model {
     pub(crate) fn new(scenario: Scenario, guards: Guards) -> Self {
-        Self { guards, scenario, tables: RefCell::new(Tables::new(scenario.plan)) }
+        Self { guards, scenario, reduced: true, tables: RefCell::new(Tables::new(scenario.plan)) }
     }
 
     /// The program's decisions.
@@ -392,7 +394,7 @@ impl System for Model {
 
     fn steps(&self, s: &State, out: &mut Vec<(Label, State)>) {
         let mut out = Out(out);
-        if alone::steps(self, s, &mut out) {
+        if self.reduced && alone::steps(self, s, &mut out) {
             return;
         }
         engine::steps(self, s, &mut out);

@@ -2,10 +2,10 @@
 //! of every command's reach.
 
 use crate::explore::{Outcome, explore};
-use crate::model::{ALL, Guards, Model, Scenario};
+use crate::model::{ALL, Guards, Model, Scenario, without};
 use crate::reach;
 use crate::rules;
-use crate::state::{Archive, Cli, Command, Keep, Left, Place, Receipt, Report, State};
+use crate::state::{Act, Archive, Cli, Command, Keep, Left, Place, Receipt, Report, State};
 use crate::words::tell;
 use loopmux::run::record::{Outcome as Recorded, Record};
 use loopmux::verdict::{Cause, Status};
@@ -352,6 +352,42 @@ fn every_scenario_with_three_faults() {
 #[ignore = "an hour"]
 fn every_scenario_from_the_launch_on() {
     holds_at_length(|s| Scenario { at_rest: false, sound_sleep: false, ..*s });
+}
+
+/// What anybody can tell of a run once everything has come to rest; `None` before. A harm is told at once.
+fn told(m: &Model, s: &State) -> Option<impl Eq + std::hash::Hash + std::fmt::Debug + use<>> {
+    let over = s.mutators.iter().all(|m| matches!(m.at, Act::Idle | Act::Done));
+    let keepers = s.keepers.iter().all(|k| matches!(k.at, Keep::Unborn | Keep::Dead | Keep::Parked));
+    let receipts = s.attempts.map(|a| (a.cancelled, a.refused, a.start, a.exit, a.emptied, a.cli, a.left));
+    let record = record(m, s).clone();
+    let rest = (s.place, record, s.stop, s.archive, receipts, s.mutators.map(|m| m.report));
+    let at_rest = s.harm.is_none() && over && keepers && !s.engine_lives();
+    (at_rest || s.harm.is_some()).then(|| (s.harm, at_rest.then_some(rest)))
+}
+
+/// Taking some reads alone leaves out orders, and nothing that comes of them.
+#[test]
+fn a_read_that_is_taken_alone_hides_nothing() {
+    use crate::scenarios::{ALONE, DELETE_RESUME, DELETED, TWO_DELETES};
+    for scenario in [ALONE, TWO_DELETES, DELETE_RESUME, Scenario { faults: 0, ..DELETED }] {
+        for guards in [ALL, without(&["start_before_lease"]), without(&["erasing_is_marked"])] {
+            let mut m = Model::new(scenario, guards);
+            let mut ends = Vec::new();
+            for reduced in [true, false] {
+                m.reduced = reduced;
+                let found = explore(&m, LIMIT, |_, _| false, |_| ());
+                assert_eq!(found.outcome, Outcome::Complete);
+                ends.push((
+                    found.states.iter().filter_map(|s| told(&m, s)).collect::<HashSet<_>>(),
+                    found.states.len(),
+                ));
+            }
+            let [(few, reduced), (all, every)] = &ends[..] else { unreachable!() };
+            assert!(reduced < every, "{}: nothing was left out", scenario.name);
+            let hidden: Vec<_> = all.difference(few).take(3).collect();
+            assert!(hidden.is_empty(), "{}: hidden: {hidden:?}", scenario.name);
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Licence expressions: which of them the policy allows.
 
 /// Licences that a dependency may be used under.
-pub(crate) const ALLOWED: [&str; 4] = ["MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "Unicode-3.0"];
+pub(crate) const ALLOWED: [&str; 5] =
+    ["MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "Unicode-3.0", "Zlib"];
 
 /// Whether an expression can be met with allowed licences alone.
 ///

@@ -34,8 +34,14 @@ pub fn execute(ctx: &Context, args: &RunArgs) -> Outcome {
     }
     let root = project_root(ctx)?;
     let selected = backends::select(&settings)?;
-    let probe = backends::check(&*selected.mux)?;
-    let mux = backends::reference(&*selected.mux, probe.version);
+    // Two questions of some milliseconds each: one to another program, one to the disk.
+    let (probe, store) = std::thread::scope(|both| {
+        let probe = both.spawn(|| backends::check(&*selected.mux));
+        let store = ctx.write_store();
+        (probe.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), store)
+    });
+    let mux = backends::reference(&*selected.mux, probe?.version);
+    let store = store.map_err(unlaunched)?;
     let asked = Asked {
         name: args.name.clone(),
         argv: args.command.clone(),
@@ -46,7 +52,6 @@ pub fn execute(ctx: &Context, args: &RunArgs) -> Outcome {
         size: (settings.size.value.columns, settings.size.value.rows),
         extra: args.env.clone(),
     };
-    let store = ctx.write_store().map_err(unlaunched)?;
     let project = store.project(&root).map_err(|e| unlaunched(e.into()))?;
     let (staged, file) =
         begin::stage(&store, &project, &root, &asked, mux).map_err(|e| unlaunched(e.into()))?;

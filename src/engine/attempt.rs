@@ -99,9 +99,12 @@ impl Engine<'_> {
             if let Some(done) = self.step(run, &attempt, &mut watch, view, &mut keeper)? {
                 return Ok(done);
             }
-            let limit = match watch.proven {
-                Some(_) => CAUSE_PATIENCE / 4,
-                None => watch.timeout.as_ref().map_or(Duration::MAX, Deadline::left),
+            let limit = match (&watch.proven, &watch.timeout) {
+                (Some(_), _) => CAUSE_PATIENCE / 4,
+                (None, Some(timeout)) => timeout.left(),
+                (None, None) if watch.started && matches!(run.stop(), Observation::Absent) => Duration::MAX,
+                // A launch may come to nothing in silence, and whoever asked for a stop may die over it.
+                (None, None) => wake::SAFETY,
             };
             // What has ended stays readable, and would end every sleep: then the lease is what is waited for.
             let process = keeper.as_ref().map(AsFd::as_fd).or_else(|| pane.as_ref().map(AsFd::as_fd));

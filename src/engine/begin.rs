@@ -143,7 +143,7 @@ pub fn drive(
     notice: impl Fn(&Notice),
 ) -> Result<Finished, BeginError> {
     let signals = take_signals()?;
-    let run = project.publish(staged)?;
+    let run = project.publish(staged, process::current())?;
     tell(run.run().dir());
     go(project, &run, file, mux, environment, signals, notice)
 }

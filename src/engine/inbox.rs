@@ -6,6 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::Duration;
 
+/// How often an engine looks for itself that waits for nothing but pokes and the end of a process.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// An engine's descriptors to sleep on.
 #[derive(Debug)]
 pub struct Wakes {
@@ -21,12 +24,15 @@ impl Wakes {
         self.inbox.as_ref().map(Inbox::path)
     }
 
-    /// Sleeps until something happens, at most for `limit` and never longer than a lost poke may cost.
+    /// Sleeps until something happens, at most for `limit`, and never longer than a lost poke may cost. Where nothing
+    /// but a poke or the end of the process `also` can happen, that is [`PATIENCE`].
     pub fn sleep(&self, also: Option<BorrowedFd<'_>>, limit: Duration) {
+        let sure = self.inbox.is_some() && also.is_some() && limit == Duration::MAX;
+        let limit = limit.min(if sure { PATIENCE } else { wake::SAFETY });
         let mut fds = vec![self.signals.as_fd()];
         fds.extend(self.inbox.as_ref().map(AsFd::as_fd));
         fds.extend(also);
-        match wake::wait(&fds, Some(limit.min(wake::SAFETY))) {
+        match wake::wait(&fds, Some(limit)) {
             Ok(Woke::By(_)) => {
                 self.signals.drain();
                 if let Some(inbox) = &self.inbox {

@@ -108,8 +108,9 @@ pub fn prepare(run: &EngineRun, dir: Dir, request: &Request<'_>) -> Result<Prepa
         .into_iter()
         .map(|(n, v)| (OsText(n), OsText(v)))
         .collect();
-    dir.create_empty(name::LEASE)?;
-    dir.write_once(name::ENV, &EnvFile { schema: SCHEMA, vars })?;
+    dir.create_new(name::LEASE)?;
+    dir.write_passing(name::ENV, &EnvFile { schema: SCHEMA, vars })?;
+    // The last one makes the others' names durable with its own.
     dir.write_once(name::LAUNCH, &launch)?;
     let spec = CreateSpec {
         placement: Placement::NewSession {
@@ -160,7 +161,7 @@ pub fn create(prepared: &Prepared, mux: &dyn Multiplexer) -> Result<Created, Cre
         at_ms: now_ms(),
     };
     // The start receipt holds the same, so that a disk that is full right now loses nothing.
-    if let Err(e) = prepared.dir.write_once(name::CREATED, &file) {
+    if let Err(e) = prepared.dir.write_new(name::CREATED, &file) {
         tracing::warn!("the window's ids were not written down: {e}");
     }
     Ok(created)

@@ -278,6 +278,14 @@ impl Dir {
         })
     }
 
+    /// Makes an empty file, 0600, whose name is durable once [`Dir::sync`] has been called. Fails if it exists.
+    ///
+    /// # Errors
+    /// [`WriteError::Exists`], or what the operating system says.
+    pub fn create_new(&self, name: &str) -> Result<File, WriteError> {
+        fault::around_file("create", name, || self.create(name))
+    }
+
     /// Opens a file for appending, and makes it 0600 if it is not there.
     ///
     /// # Errors
@@ -315,6 +323,17 @@ impl Dir {
     /// As [`Dir::write_once`].
     pub fn write_new<T: Serialize>(&self, name: &str, value: &T) -> Result<(), WriteError> {
         let mut temp = Temp::write(self, name, &json(value))?;
+        temp.name_new(name)
+    }
+
+    /// Writes a file that must not exist yet, and that means nothing after a restart of the host: a power failure may
+    /// take it, or a part of it.
+    ///
+    /// # Errors
+    /// As [`Dir::write_once`].
+    pub fn write_passing<T: Serialize>(&self, name: &str, value: &T) -> Result<(), WriteError> {
+        let mut temp = Temp::create(self, name)?;
+        temp.file.write_all(&json(value)).map_err(|e| self.failed("write", name, e))?;
         temp.name_new(name)
     }
 

@@ -295,7 +295,7 @@ impl ProjectWrite {
         self.dir.sub(name).map_err(|e| io_error("open", &self.dir.path().join(name), e))
     }
 
-    /// Reserves a new run id for ever, by making its lock file.
+    /// Reserves a new run id for ever, by making its lock file, which [`ProjectWrite::stage`] makes durable.
     ///
     /// # Errors
     /// As the operating system says.
@@ -303,7 +303,7 @@ impl ProjectWrite {
         let locks = self.sub(place::LOCKS)?;
         loop {
             let id = RunId::mint();
-            match locks.create_empty(&format!("{id}.lock")) {
+            match locks.create_new(&format!("{id}.lock")) {
                 Ok(_) => return Ok(id),
                 Err(WriteError::Exists(_)) => {}
                 Err(e) => return Err(e.into()),
@@ -365,7 +365,14 @@ impl ProjectWrite {
             .make(run.as_str())
             .map_err(|e| io_error("make", &staging.path().join(run.as_str()), e))?;
         let mut staged = Staged { run, dir, _maker: None };
-        match staged.lock().and_then(|lock| staged.fill(file).map(|()| lock)) {
+        let fill = |staged: &Staged| {
+            let lock = staged.lock()?;
+            staged.fill(file)?;
+            let locks = self.sub(place::LOCKS)?;
+            locks.sync().map_err(|e| io_error("sync", locks.path(), e))?;
+            Ok(lock)
+        };
+        match fill(&staged) {
             Ok(lock) => staged._maker = Some(lock),
             Err(e) => {
                 self.give_up(&staged.run, &|_| {})?;
@@ -406,23 +413,30 @@ impl ProjectWrite {
         Ok(true)
     }
 
-    /// Publishes a staged run: takes its engine lock there, then renames it into `runs/`.
+    /// Publishes a staged run: takes its engine lock there, names the engine in the record, then renames it into `runs/`.
     ///
     /// # Errors
     /// The staging directory was given up meanwhile, or the operating system refused.
-    pub fn publish(&self, staged: Staged) -> Result<EngineRun, StoreError> {
+    pub fn publish(&self, staged: Staged, engine: Identity) -> Result<EngineRun, StoreError> {
         let Staged { run, mut dir, _maker } = staged;
         let lock_path = dir.path().join(name::ENGINE_LOCK);
         let lock = dir.open_lock(name::ENGINE_LOCK).map_err(|e| io_error("open", &lock_path, e))?;
         fault::around("lock.engine", || locks::take(&lock))
             .map_err(|why| StoreError::Busy { path: lock_path, why })?;
+        // Whoever sees the run can wait for its engine, and all that was staged is durable.
+        let record = Record { engine: Some(engine), ..Record::new() };
+        match dir.write_once(name::STATE, &record) {
+            Ok(()) => {}
+            // An engine before this one died here.
+            Err(WriteError::Exists(_)) => dir.replace(name::STATE, &record)?,
+            Err(e) => return Err(e.into()),
+        }
         let (staging, runs) = (self.sub(place::STAGING)?, self.sub(place::RUNS)?);
         fault::around("launch.publish", || {
             rename(&staging, run.as_str(), &runs, run.as_str(), RenameFlags::NOREPLACE)
         })
         .map_err(|e| io_error("publish", &staging.path().join(run.as_str()), e))?;
         runs.sync().map_err(|e| io_error("sync", runs.path(), e))?;
-        staging.sync().map_err(|e| io_error("sync", staging.path(), e))?;
         dir.moved_to(runs.path().join(run.as_str()));
         Ok(EngineRun { run: RunWrite { id: run, dir }, _lock: lock })
     }
@@ -614,9 +628,8 @@ impl Staged {
     }
 
     fn fill(&self, file: &RunFile) -> Result<(), StoreError> {
-        self.dir.write_once(name::RUN, file)?;
-        self.dir.write_once(name::STATE, &Record::new())?;
-        self.dir.create_empty(name::ENGINE_LOCK)?;
+        self.dir.write_new(name::RUN, file)?;
+        self.dir.create_new(name::ENGINE_LOCK)?;
         for below in [name::ATTEMPTS, name::ENGINE] {
             self.dir.make(below).map_err(|e| io_error("make", &self.dir.path().join(below), e))?;
         }

@@ -88,7 +88,7 @@ impl Samples {
             .and_then(|d| d.create_empty(&format!("{id}.lock")).map_err(std::io::Error::other))
             .expect("a run lock");
         let staged = self.project.stage(&file).expect("a staged run");
-        let engine = self.project.publish(staged).expect("a run");
+        let engine = self.project.publish(staged, loopmux::process::current()).expect("a run");
         Sample { samples: self, engine, id }
     }
 

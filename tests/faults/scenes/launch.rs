@@ -71,6 +71,7 @@ pub(crate) const DETACHED: Scene = Scene {
             "engine",
             &[
                 "lock.engine",
+                "write.state.json",
                 "launch.publish",
                 "lock.run",
                 "replace.state.json",

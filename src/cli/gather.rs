@@ -4,7 +4,7 @@ use super::error::{CliError, ErrorCode};
 use super::{Context, page};
 use crate::backends;
 use crate::observe::{self, Look, Looks, RunView};
-use crate::run::files::MuxRef;
+use crate::run::files::{ControlEntry, MuxRef};
 use crate::run::id::RunId;
 use crate::run::store::{ProjectRead, RunRead};
 use crate::run::text::OsText;
@@ -98,19 +98,24 @@ pub fn explain<'v>(views: impl IntoIterator<Item = &'v mut RunView>, looks: &mut
     }
 }
 
-/// Asks about the control sessions of a project.
-pub fn look_at_control(project: &ProjectRead, looks: &mut Looks<'_>) -> Result<(), Why> {
+/// Where the control sessions of a project are.
+///
+/// # Errors
+/// It cannot be read.
+pub fn control_sockets(project: &ProjectRead) -> Result<Vec<MuxRef>, Why> {
     let control = match project.control() {
         Observation::Known(control) => control,
-        Observation::Absent => return Ok(()),
+        Observation::Absent => return Ok(Vec::new()),
         Observation::Unknown(why) => return Err(why),
     };
-    for entry in control.sessions {
-        // The program that is selected now is asked; the entry names none.
-        let binary = OsText::from("");
-        looks.at(&MuxRef { backend: entry.backend, binary, socket: entry.socket, version: None });
-    }
-    Ok(())
+    // The program that is selected now is asked; the entry names none.
+    let socket = |entry: ControlEntry| MuxRef {
+        backend: entry.backend,
+        binary: OsText::from(""),
+        socket: entry.socket,
+        version: None,
+    };
+    Ok(control.sessions.into_iter().map(socket).collect())
 }
 
 /// What a multiplexer said when it was asked once for all runs.

@@ -75,15 +75,16 @@ pub fn execute(ctx: &Context, args: &ListArgs) -> Outcome {
     let mut found = Vec::new();
     let before_filter = if args.status.is_empty() { args.limit } else { None };
     for project in &projects {
-        let views = gather::runs(project, before_filter)?;
+        let control = gather::control_sockets(project).unwrap_or_else(|why| {
+            ctx.out().note(&format!("cannot look for parked windows: {why}"));
+            Vec::new()
+        });
+        let views = looks.during(&control, || gather::runs(project, before_filter))?;
         let refs = match before_filter {
             None => Refs::of_all(&views),
             Some(_) => Refs::of_project(project),
         };
         found.extend(views.into_iter().map(|view| Found { short: refs.of(&view.id), view }));
-        if let Err(why) = gather::look_at_control(project, &mut looks) {
-            ctx.out().note(&format!("cannot look for parked windows: {why}"));
-        }
     }
     found.sort_by(|a, b| gather::newest_first(&a.view, &b.view));
     gather::explain(found.iter_mut().map(|f| &mut f.view), &mut looks);

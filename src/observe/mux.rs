@@ -7,7 +7,7 @@ use crate::verdict::{Life, MuxObject, ServerSeen, Why, decide};
 use loopmux_mux::{Answered, Multiplexer, PaneId, PaneRow, ReplyClass, Scope, SessionId, Snapshot};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One look at one server.
@@ -18,7 +18,7 @@ pub enum Look {
     /// The backend itself cannot be used here.
     NoBackend(String),
     /// What came back, and who the server is that answered.
-    Asked(Rc<MuxSide>),
+    Asked(Arc<MuxSide>),
 }
 
 /// A snapshot with the kernel's identity of the server that gave it.
@@ -82,7 +82,7 @@ pub fn look(mux: &dyn Multiplexer) -> Look {
     };
     let panes = rows.iter().enumerate().map(|(i, row)| (row.pane.clone(), i)).collect();
     let sessions = rows.iter().map(|row| row.session.clone()).collect();
-    Look::Asked(Rc::new(MuxSide { snapshot, server, panes, sessions }))
+    Look::Asked(Arc::new(MuxSide { snapshot, server, panes, sessions }))
 }
 
 /// The kernel's identity of a server's pid; `None` where the kernel cannot tell.
@@ -96,18 +96,27 @@ type Open<'a> = Box<dyn Fn(&MuxRef) -> Result<Box<dyn Multiplexer>, String> + 'a
 /// One look at each socket, taken when it is first needed.
 pub struct Looks<'a> {
     open: Option<Open<'a>>,
-    taken: HashMap<(String, PathBuf), Look>,
+    taken: HashMap<Key, Look>,
+    /// Taken while something was read that they are asked about: what they lack may be younger than they are.
+    early: HashSet<Key>,
+}
+
+/// A backend's name and a socket.
+type Key = (String, PathBuf);
+
+fn key(mux: &MuxRef) -> Key {
+    (mux.backend.clone(), PathBuf::from(mux.socket.as_os_str()))
 }
 
 impl<'a> Looks<'a> {
     /// `open` makes the backend for a recorded multiplexer.
     pub fn new(open: impl Fn(&MuxRef) -> Result<Box<dyn Multiplexer>, String> + 'a) -> Self {
-        Self { open: Some(Box::new(open)), taken: HashMap::new() }
+        Self { open: Some(Box::new(open)), taken: HashMap::new(), early: HashSet::new() }
     }
 
     /// Never asks.
     pub fn none() -> Self {
-        Self { open: None, taken: HashMap::new() }
+        Self { open: None, taken: HashMap::new(), early: HashSet::new() }
     }
 
     /// Every look that was taken, with the backend's name and the socket.
@@ -117,15 +126,62 @@ impl<'a> Looks<'a> {
 
     /// The look at the socket of `mux`.
     pub fn at(&mut self, mux: &MuxRef) -> Look {
-        let Some(open) = &self.open else { return Look::NotAsked };
-        let key = (mux.backend.clone(), PathBuf::from(mux.socket.as_os_str()));
-        self.taken
-            .entry(key)
-            .or_insert_with(|| match open(mux) {
-                Ok(backend) => look(&*backend),
-                Err(why) => Look::NoBackend(why),
-            })
-            .clone()
+        let key = key(mux);
+        if let Some(look) = self.taken.get(&key) {
+            return look.clone();
+        }
+        let look = match self.opened(mux) {
+            None => return Look::NotAsked,
+            Some(Ok(backend)) => look(&*backend),
+            Some(Err(why)) => Look::NoBackend(why),
+        };
+        self.taken.insert(key, look.clone());
+        look
+    }
+
+    /// The look at the socket of `mux`, for what the one before lacks: taken again if that may be the older one.
+    pub(super) fn later(&mut self, mux: &MuxRef) -> Option<Look> {
+        let key = key(mux);
+        if !self.early.remove(&key) {
+            return None;
+        }
+        match self.taken.get(&key) {
+            Some(Look::Asked(side)) if !matches!(side.snapshot, Snapshot::Unknown(_)) => {
+                self.taken.remove(&key);
+                Some(self.at(mux))
+            }
+            // Asking once more would take as long, and no absence is claimed.
+            _ => None,
+        }
+    }
+
+    /// Does `work`, and looks at the sockets of `muxes` meanwhile.
+    pub fn during<T>(&mut self, muxes: &[MuxRef], work: impl FnOnce() -> T) -> T {
+        let mut backends = HashMap::new();
+        for mux in muxes {
+            if let Some(Ok(backend)) = self.opened(mux)
+                && !self.taken.contains_key(&key(mux))
+            {
+                backends.insert(key(mux), backend);
+            }
+        }
+        std::thread::scope(|scope| {
+            let asked: Vec<_> = backends
+                .into_iter()
+                .map(|(key, backend)| (key, scope.spawn(move || look(&*backend))))
+                .collect();
+            let done = work();
+            for (key, look) in asked {
+                let look = look.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                self.early.insert(key.clone());
+                self.taken.insert(key, look);
+            }
+            done
+        })
+    }
+
+    fn opened(&self, mux: &MuxRef) -> Option<Result<Box<dyn Multiplexer>, String>> {
+        self.open.as_ref().map(|open| open(mux))
     }
 }
 
@@ -146,6 +202,7 @@ pub(super) fn explain(view: &mut AttemptView, look: &Look) {
                     view.evidence.window = listed(pane.is_some());
                     view.evidence.server = ServerSeen::Same;
                     view.pane = pane;
+                    view.verdict = decide(&view.evidence);
                     return;
                 }
                 let why = Why::new("another server answers at this socket");

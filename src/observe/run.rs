@@ -70,13 +70,20 @@ pub fn unreadable(id: &RunId, why: &Why) -> RunView {
     }
 }
 
-/// Adds the multiplexer's word on the latest attempt to a view that was gathered without it. Many runs are read
-/// first and explained then: what a look lists is never older than what was read.
+/// Adds the multiplexer's word on the latest attempt to a view that was gathered without it. Many runs are read first
+/// and explained then. A look that was taken meanwhile may be older than a window that it lacks; it is taken once more
+/// then, so that nothing is told from it that was not so after the run was read.
 pub fn explain(view: &mut RunView, looks: &mut Looks<'_>) {
     if let (Observation::Known(file), Observation::Known(attempts)) = (&view.file, &mut view.attempts)
         && let Some(latest) = attempts.last_mut()
     {
         super::mux::explain(latest, &looks.at(&file.mux));
+        if !latest.verdict.is_end()
+            && latest.pane.is_none()
+            && let Some(look) = looks.later(&file.mux)
+        {
+            super::mux::explain(latest, &look);
+        }
     }
 }
 

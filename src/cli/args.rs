@@ -206,7 +206,7 @@ pub struct ListArgs {
     #[arg(long, value_name = "STATUS", value_parser = status())]
     pub status: Vec<Status>,
     /// At most so many
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count)]
     pub limit: Option<usize>,
     /// Runs that were put aside without proof
     #[arg(long, conflicts_with_all = ["all_projects", "status", "limit"])]
@@ -331,7 +331,7 @@ pub struct RestoreArgs {
 #[derive(Clone, Debug, Args)]
 pub struct CleanArgs {
     /// Keep so many of the newest runs that no engine drives [default: 20, or 0 beside --older-than]
-    #[arg(long, value_name = "N", conflicts_with = "quarantine")]
+    #[arg(long, value_name = "N", value_parser = count, conflicts_with = "quarantine")]
     pub retain: Option<usize>,
     /// Only runs that ended longer ago than this, like 7d or 36h
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "quarantine")]
@@ -429,6 +429,10 @@ fn run_name(text: &str) -> Result<String, String> {
         return Err("it always means the newest run".to_owned());
     }
     super::context::not_a_reference(text).map_or_else(|| Ok(text.to_owned()), |why| Err(why.to_owned()))
+}
+
+fn count(text: &str) -> Result<usize, &'static str> {
+    text.parse().map_err(|_| "write it as a number of runs, like 20")
 }
 
 fn variable(text: OsString) -> Result<(OsString, OsString), &'static str> {

@@ -9,9 +9,11 @@ pub(super) fn begin(verbose: u8) {
         1 => "loopmux=info,loopmux_mux=info,warn",
         _ => "loopmux=trace,loopmux_mux=trace,info",
     };
-    let filter = match std::env::var("LOOPMUX_LOG") {
-        Ok(filter) if !filter.is_empty() => EnvFilter::new(filter),
-        _ => EnvFilter::new(level),
+    let asked = std::env::var("LOOPMUX_LOG").ok().filter(|asked| !asked.is_empty());
+    let (filter, wrong) = match asked.as_deref().map(EnvFilter::try_new) {
+        None => (EnvFilter::new(level), None),
+        Some(Ok(filter)) => (filter, None),
+        Some(Err(e)) => (EnvFilter::new(level), Some(e)),
     };
     // A second one in the same process keeps the first.
     let _ = tracing_subscriber::fmt()
@@ -20,4 +22,7 @@ pub(super) fn begin(verbose: u8) {
         .with_target(false)
         .without_time()
         .try_init();
+    if let (Some(asked), Some(e)) = (asked, wrong) {
+        tracing::warn!("LOOPMUX_LOG={asked:?} is no filter, and not used: {e}; one is loopmux=debug");
+    }
 }

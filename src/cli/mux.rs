@@ -274,7 +274,12 @@ fn list_text(report: &SessionsReport, columns: Option<usize>) -> String {
         out = page::table(&heads, &rows, columns);
     }
     if let Some(trouble) = &report.trouble {
-        out.push_str(&format!("{} at {}: {}\n", report.backend, shown(&report.socket), shown(trouble)));
+        let (backend, socket) = (&report.backend, shown(&report.socket));
+        let what = match report.sessions {
+            Some(_) => "no server answers",
+            None => "nobody can tell what is there",
+        };
+        out.push_str(&format!("{backend} at {socket}: {what}\n  {}\n", shown(trouble)));
     }
     if sessions.iter().any(|s| s.ownership == Some(Ownership::Foreign)) {
         out.push_str("foreign: of another state directory, or without a record in this one\n");

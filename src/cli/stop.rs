@@ -88,11 +88,13 @@ pub fn execute(ctx: &Context, args: &StopArgs) -> Outcome {
                 .ok(),
             None => None,
         };
-        if !ctx.out().json() {
-            ctx.out().note(&format!("stopping {id}"));
-        }
+        let begins = || {
+            if !ctx.out().json() {
+                ctx.out().note(&format!("stopping {id}"));
+            }
+        };
         let project: ProjectWrite = store.project_by_key(read.key())?;
-        match stop(&project, read, id, how, mux.as_deref()) {
+        match stop(&project, read, id, how, mux.as_deref(), &begins) {
             Ok(one) => add(&mut report, one),
             Err(e) => failed = Some(from_stop(&e, id.as_str())),
         }

@@ -68,7 +68,7 @@ fn put_aside(ground: &Ground<'_>, lock: &RunLock, why: &Refusal) -> Result<Strin
 pub fn stop_first(ground: &Ground<'_>, read: &ProjectRead, id: &RunId, how: How) -> Result<(), NotRemoved> {
     let Observation::Known(run) = read.run(id) else { return Err(NotRemoved::Gone(id.clone())) };
     let mux = run.file().known().and_then(|file| (ground.open)(&file.mux).ok());
-    let report = stop::stop(ground.project, read, id, how, mux.as_deref()).map_err(|e| match e {
+    let report = stop::stop(ground.project, read, id, how, mux.as_deref(), &|| ()).map_err(|e| match e {
         StopError::NotThere(_) => NotRemoved::Gone(id.clone()),
         // What cannot be read cannot be stopped: the look that follows says so.
         StopError::Store(StoreError::Unreadable(why)) => {

@@ -72,7 +72,7 @@ pub fn engine_inbox(run_dir: &Path) -> String {
     format!("e-{}", short_hash(run_dir.as_os_str().as_encoded_bytes()))
 }
 
-/// Stops a run.
+/// Stops a run. `begins` is called where there is something to stop.
 ///
 /// # Errors
 /// [`StopError`]. Whatever was ended by then stays ended; the next stop goes on.
@@ -82,6 +82,7 @@ pub fn stop(
     id: &RunId,
     how: How,
     mux: Option<&dyn Multiplexer>,
+    begins: &dyn Fn(),
 ) -> Result<Report, StopError> {
     let run = open(read, id)?;
     let before = observe::run(&run, &mut Looks::none());
@@ -97,6 +98,7 @@ pub fn stop(
             status,
         });
     }
+    begins();
     request(project, &before, StopWhy::Stop).map_err(|e| match e {
         // A removal was faster.
         StoreError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {

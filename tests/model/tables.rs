@@ -95,7 +95,7 @@ impl Tables {
         Self {
             seen: Vec::new(),
             seen_by: HashMap::new(),
-            records: vec![Record::new()],
+            records: vec![Record { engine: Some(engine()), ..Record::new() }],
             edits: HashMap::new(),
             permits: HashMap::new(),
             more_to_decide,

@@ -4,7 +4,7 @@
 //! and `stderr`; others are ignored. What cannot be read is `failed`, and says why on standard error.
 #![allow(clippy::print_stderr, reason = "a program of its own")]
 
-use loopmux_mux::ReplyClass;
+use loopmux_mux::{ReplyClass, Said};
 use serde::Deserialize;
 use std::io::{self, BufRead, Write};
 
@@ -20,18 +20,17 @@ struct Line {
 
 fn class_of(bytes: &[u8]) -> Result<ReplyClass, String> {
     let line: Line = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+    let said = Said {
+        timed_out: line.timed_out.unwrap_or(false),
+        // Any code beyond the usual range is not 0, and that is all that counts.
+        code: line.rc.map(|rc| i32::try_from(rc).unwrap_or(i32::MAX)),
+        stdout: line.stdout.as_deref().unwrap_or_default(),
+        stderr: line.stderr.as_deref().unwrap_or_default(),
+    };
     match line.mux.as_str() {
         #[cfg(unix)]
-        "tmux" => Ok(loopmux_tmux::classify(
-            &line.query,
-            loopmux_tmux::Said {
-                timed_out: line.timed_out.unwrap_or(false),
-                // Any code beyond the usual range is not 0, and that is all that counts.
-                code: line.rc.map(|rc| i32::try_from(rc).unwrap_or(i32::MAX)),
-                stdout: line.stdout.as_deref().unwrap_or_default(),
-                stderr: line.stderr.as_deref().unwrap_or_default(),
-            },
-        )),
+        "tmux" => Ok(loopmux_tmux::classify(&line.query, said)),
+        "psmux" => Ok(loopmux_psmux::classify(&line.query, said)),
         other => Err(format!("no backend of the name {other:?}")),
     }
 }

@@ -12,6 +12,7 @@
 pub mod class;
 pub mod ids;
 pub mod multiplexer;
+pub mod said;
 pub mod scripted;
 pub mod snapshot;
 pub mod spawn;
@@ -24,4 +25,5 @@ pub use multiplexer::{
     AttachPlan, ByHand, CreateError, CreateSpec, Created, Delivery, HasSession, Here, KillReply, KillScope,
     Multiplexer, Placement, Probe, Trouble,
 };
+pub use said::Said;
 pub use snapshot::{Answered, Owned, PaneRow, Scope, Snapshot, TagScope};

@@ -4,20 +4,8 @@
 //! are read without regard to case. They count on a non-zero exit only, but for the ones that were measured on an
 //! exit 0: tmux reports a refused access, a server without sessions, or one too old for it, and exits 0.
 
-use loopmux_mux::ReplyClass;
-
-/// What is known of a client's end.
-#[derive(Clone, Copy, Debug)]
-pub struct Said<'a> {
-    /// The deadline passed and the client was killed.
-    pub timed_out: bool,
-    /// Its exit code; `None` if a signal ended it.
-    pub code: Option<i32>,
-    /// Its standard output.
-    pub stdout: &'a str,
-    /// Its standard error.
-    pub stderr: &'a str,
-}
+use loopmux_mux::said::{misses_an_object, quiet};
+use loopmux_mux::{ReplyClass, Said};
 
 /// The class of a reply to `query`, which is tmux's name of the command or a word that begins with it.
 pub fn classify(query: &str, said: Said<'_>) -> ReplyClass {
@@ -31,51 +19,6 @@ pub fn classify(query: &str, said: Said<'_>) -> ReplyClass {
     }
 }
 
-/// The class of an exit 0 without a word that speaks against it.
-fn quiet(query: &str, stdout: &str) -> ReplyClass {
-    if query.starts_with("has-") {
-        ReplyClass::ClaimsPresent
-    } else if !stdout.trim().is_empty() {
-        ReplyClass::Answered
-    } else if is_act(query) {
-        ReplyClass::Accepted
-    } else {
-        ReplyClass::Empty
-    }
-}
-
-/// Commands that change something and are not asked for output.
-fn is_act(query: &str) -> bool {
-    const ACTS: [&str; 24] = [
-        "attach-",
-        "bind-",
-        "break-",
-        "copy-mode",
-        "delete-",
-        "detach-",
-        "if-",
-        "join-",
-        "kill-",
-        "link-",
-        "load-",
-        "move-",
-        "new-",
-        "paste-",
-        "pipe-",
-        "rename-",
-        "resize-",
-        "respawn-",
-        "select-",
-        "send-",
-        "set-",
-        "source-",
-        "swap-",
-        "unlink-",
-    ];
-    let others = ["split-window", "start-server", "switch-client", "wait-for"];
-    ACTS.iter().any(|act| query.starts_with(act)) || others.contains(&query)
-}
-
 fn said_at_exit_0(line: &str) -> Option<ReplyClass> {
     const MEASURED: [&str; 3] =
         ["access not allowed", "no current target", "server version is too old for client"];
@@ -86,13 +29,7 @@ fn said_at_exit_0(line: &str) -> Option<ReplyClass> {
 fn complaint(line: &str) -> Option<ReplyClass> {
     let line = line.trim().to_ascii_lowercase();
     let starts = |wordings: &[&str]| wordings.iter().any(|w| line.starts_with(w));
-    // "no such session: X", "can't find window: X"; the oldest have no colon.
-    const OBJECTS: [&str; 4] = ["session", "window", "pane", "client"];
-    let object = line.strip_prefix("can't find ").or_else(|| line.strip_prefix("no such "));
-    if object.is_some_and(|rest| OBJECTS.iter().any(|o| rest.strip_prefix(o).is_some_and(ends_word))) {
-        return Some(ReplyClass::Absent);
-    }
-    if line.strip_prefix("session not found").is_some_and(ends_word) {
+    if misses_an_object(&line) {
         return Some(ReplyClass::Absent);
     }
     if starts(&["no current ", "no sessions"]) {
@@ -135,8 +72,4 @@ fn on_the_way(line: &str) -> Option<ReplyClass> {
         "permission denied" | "operation not permitted" => Some(ReplyClass::Denied),
         _ => None,
     }
-}
-
-fn ends_word(rest: &str) -> bool {
-    rest.is_empty() || rest.starts_with([':', ' '])
 }

@@ -27,9 +27,10 @@ mod snapshot;
 mod tags;
 pub mod version;
 
-pub use classify::{Said, classify};
+pub use classify::classify;
 pub use endpoint::{Endpoint, EndpointError, LONGEST};
 pub use hazards::Hazard;
+pub use loopmux_mux::Said;
 
 use argv::{Script, Verb};
 use endpoint::Socket;

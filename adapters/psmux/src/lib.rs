@@ -1,0 +1,5 @@
+//! The psmux leaf: the only place that knows psmux's arguments, formats, wordings and versions.
+
+mod classify;
+
+pub use classify::classify;

@@ -1,18 +1,17 @@
 //! Faults on purpose, for tests: every durable step of the program has a name, and can be made to die right before
-//! or right after it, or be held there while another command runs; and any write can find the disk full.
+//! or right after it, or be held there while another command runs; and each that needs the disk can find it full.
 //!
 //! `LOOPMUX_FAULT` holds faults separated by commas:
 //!
 //! * `die:POINT`: the process ends there, as by SIGKILL.
 //! * `hold:POINT:FILE`: it makes `FILE.reached` there, and goes on once `FILE` exists.
-//! * `full:NAME:FILE`: as long as `FILE` exists, the disk has no room for a file or directory called `NAME`; `*` stands
-//!   for every name.
+//! * `full:STEP`: the disk has no room for that step, which fails and does nothing.
 //! * `clock:FILE`: the wall clock is off by the milliseconds that `FILE` holds at the moment.
 //! * `trace:FILE`: a line is added to `FILE` at each point: the point, which time, the process id and its arguments.
 //!
-//! A step of [`POINTS`] has two points, `NAME.before` and `NAME.after`. `POINT@N` means the Nth time that a process comes
-//! to it, and not the first. `POINT~WORD` means only a process with `WORD` among its arguments; a word with a slash in it
-//! may be a part of one. A release build has none of this.
+//! A step of [`POINTS`] has two points, `NAME.before` and `NAME.after`. `POINT@N` and `STEP@N` mean the Nth time that a
+//! process comes there, and not the first. `~WORD` behind it means only a process with `WORD` among its arguments; a word
+//! with a slash in it may be a part of one. A release build has none of this.
 
 #[cfg(debug_assertions)]
 mod active;
@@ -94,9 +93,10 @@ pub const POINTS: &[&str] = &[
 /// Executes one step, with a point before and one after it.
 #[inline]
 pub fn around<T>(name: &str, step: impl FnOnce() -> T) -> T {
-    point(name, "before");
+    let full = point(name, "before");
     let done = step();
-    point(name, "after");
+    let _ = point(name, "after");
+    settle(full, name);
     done
 }
 
@@ -112,18 +112,16 @@ pub fn around_file<T>(verb: &str, file: &str, step: impl FnOnce() -> T) -> T {
     step()
 }
 
-/// Whether there is room for a file or directory of that name, or for more in it.
+/// Whether the disk has room for what the step under way is about to do; asked right before it is done.
 ///
 /// # Errors
 /// `ENOSPC`, where a test wants it.
 #[inline]
-pub fn room(file: &str) -> rustix::io::Result<()> {
+pub fn room() -> rustix::io::Result<()> {
     #[cfg(debug_assertions)]
-    if active::is_full(file) {
+    if active::is_full() {
         return Err(rustix::io::Errno::NOSPC);
     }
-    #[cfg(not(debug_assertions))]
-    let _ = file;
     Ok(())
 }
 
@@ -139,7 +137,14 @@ pub fn now() -> std::time::SystemTime {
 /// A release build knows no faults.
 #[cfg(not(debug_assertions))]
 #[inline]
-fn point(_name: &str, _side: &str) {}
+fn point(_name: &str, _side: &str) -> bool {
+    false
+}
+
+/// The same.
+#[cfg(not(debug_assertions))]
+#[inline]
+fn settle(_full: bool, _name: &str) {}
 
 #[cfg(debug_assertions)]
-use active::point;
+use active::{point, settle};

@@ -178,7 +178,11 @@ fn from_stop(e: &StopError, id: &str) -> CliError {
         StopError::NotThere(_) => ErrorCode::NotFound,
         StopError::Store(StoreError::Busy { .. }) => ErrorCode::Busy,
         StopError::Store(StoreError::Newer(_)) => ErrorCode::UnsupportedSchema,
-        StopError::Store(_) | StopError::Write(_) => ErrorCode::Io,
+        StopError::Store(_) | StopError::Write(_) | StopError::Unrecorded(_) => ErrorCode::Io,
     };
-    CliError::new(code, format!("run {id} could not be stopped: {e}"))
+    let what = match e {
+        StopError::Unrecorded(_) => "everything of it has ended, and its record could not be written",
+        _ => "it could not be stopped",
+    };
+    CliError::new(code, format!("run {id}: {what}: {e}"))
 }

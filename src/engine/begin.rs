@@ -103,7 +103,9 @@ pub fn stage(
     asked: &Asked,
     mux: MuxRef,
 ) -> Result<(Staged, RunFile), StoreError> {
-    project.sweep_staging(&|run| cleanup::remember(project, run))?;
+    let windows = cleanup::Windows::of(project);
+    project.sweep_staging(&|run| windows.remember(run))?;
+    drop(windows);
     let id = project.reserve_id()?;
     let millis = |d: Duration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
     let file = RunFile {
@@ -256,7 +258,8 @@ pub fn detach(
     let there = || published(project, &file.id) && (until == Until::Published || begun(project, &file.id));
     let window = Window { dir: staged.dir(), number: 1, file, argv, environment };
     // Its window may stay, or come late, and says why.
-    let remember = |run: &RunRead| cleanup::remember(project, run);
+    let windows = cleanup::Windows::of(project);
+    let remember = |run: &RunRead| windows.remember(run);
     let why = match window.open(project, mux, &there) {
         Ok(None) => return Ok(()),
         Ok(Some(why)) => why,

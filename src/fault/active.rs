@@ -1,6 +1,7 @@
 //! The faults that this process was given.
 
 use super::POINTS;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,12 +13,12 @@ use std::time::{Duration, SystemTime};
 enum Wanted {
     Die(Place),
     Hold(Place, PathBuf),
-    Full(String, PathBuf),
+    Full(Place),
     Clock(PathBuf),
     Trace(PathBuf),
 }
 
-/// A point of a step, and the how manieth time that a process comes to it.
+/// A point, and the how manieth time that a process comes to it.
 #[derive(Debug)]
 struct Place {
     point: String,
@@ -41,7 +42,10 @@ fn parse(text: &str) -> Option<Wanted> {
     let wanted = match (verb, file) {
         (Some("die"), None) => Wanted::Die(parse_place(place)),
         (Some("hold"), Some(file)) => Wanted::Hold(parse_place(place), file.into()),
-        (Some("full"), Some(file)) => Wanted::Full(place.to_owned(), file.into()),
+        (Some("full"), None) => {
+            let (step, time) = place.split_once('@').unwrap_or((place, "1"));
+            Wanted::Full(parse_place(&format!("{step}.before@{time}")))
+        }
         (Some("clock"), None) => Wanted::Clock(place.into()),
         (Some("trace"), None) => Wanted::Trace(place.into()),
         _ => panic!("LOOPMUX_FAULT: {text:?} is no fault"),
@@ -71,9 +75,15 @@ pub(super) fn any() -> bool {
     !wanted().is_empty()
 }
 
-pub(super) fn point(name: &str, side: &str) {
+thread_local! {
+    /// The step under way finds the disk full.
+    static FULL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the step is to find the disk full.
+pub(super) fn point(name: &str, side: &str) -> bool {
     if !any() {
-        return;
+        return false;
     }
     static MET: OnceLock<Mutex<HashMap<String, u64>>> = OnceLock::new();
     assert!(POINTS.contains(&name), "the step {name:?} is not in the list of steps");
@@ -84,24 +94,30 @@ pub(super) fn point(name: &str, side: &str) {
         *time += 1;
         *time
     };
+    let mut full = false;
     for wanted in wanted() {
         match wanted {
             Wanted::Trace(file) => trace(file, &point, time),
             Wanted::Die(place) if place.point == point && place.time == time => die(),
             Wanted::Hold(place, file) if place.point == point && place.time == time => hold(file),
-            Wanted::Die(_) | Wanted::Hold(..) | Wanted::Full(..) | Wanted::Clock(_) => {}
+            Wanted::Full(place) if place.point == point && place.time == time => full = true,
+            Wanted::Die(_) | Wanted::Hold(..) | Wanted::Full(_) | Wanted::Clock(_) => {}
         }
     }
+    if full {
+        FULL.set(true);
+    }
+    full
 }
 
-pub(super) fn is_full(file: &str) -> bool {
-    let name = plain(file);
-    wanted().iter().any(|wanted| match wanted {
-        Wanted::Full(wanted, while_there) => {
-            (wanted == "*" || wanted == name) && while_there.symlink_metadata().is_ok()
-        }
-        _ => false,
-    })
+/// Asked once by a step that is to fail.
+pub(super) fn is_full() -> bool {
+    FULL.replace(false)
+}
+
+/// A step that was to find the disk full and did not ask for room is a fault of the test, which would prove nothing.
+pub(super) fn settle(full: bool, name: &str) {
+    assert!(!(full && is_full()), "LOOPMUX_FAULT: the step {name:?} needs no room");
 }
 
 /// The time as it is told. A file that cannot be read, or holds no number, changes nothing.

@@ -6,7 +6,7 @@
 mod owners;
 mod verify;
 
-pub use owners::{Owner, Owners, remember};
+pub use owners::{Owner, Owners, Windows};
 
 use super::remove::Ground;
 use crate::fault;

@@ -77,7 +77,7 @@ pub fn stop_first(ground: &Ground<'_>, read: &ProjectRead, id: &RunId, how: How)
             refusal.way_out(WayOut::Unproven);
             refusal.into()
         }
-        StopError::Store(e) => NotRemoved::Store(e),
+        StopError::Store(e) | StopError::Unrecorded(e) => NotRemoved::Store(e),
         StopError::Write(e) => NotRemoved::from(e),
     })?;
     let mut refusal = Refusal::new();

@@ -170,7 +170,8 @@ pub fn would(ground: &Ground<'_>, id: &RunId) -> Result<(), NotRemoved> {
 /// [`NotRemoved`] says where the run is.
 pub fn take(ground: &Ground<'_>, lock: &RunLock, cleared: Cleared) -> Result<(), NotRemoved> {
     let Cleared { run, entries, proof, .. } = cleared;
-    cleanup::remember(ground.project, &run);
+    let windows = cleanup::Windows::of(ground.project);
+    windows.remember(&run);
     let trashed = trash::take_away(ground.project, lock, run, proof)?;
     match look_again(ground, &trashed, &entries) {
         Ok(proof) => {

@@ -65,6 +65,9 @@ pub enum StopError {
     /// A launch could not be given up.
     #[error(transparent)]
     Write(#[from] WriteError),
+    /// Everything has ended, by proof, and only the record of it could not be written.
+    #[error("{0}")]
+    Unrecorded(StoreError),
 }
 
 /// The name of the socket that the engine of a run waits at.
@@ -142,7 +145,12 @@ pub fn stop(
     if let Observation::Known(_) = read.run(id) {
         begun_again(&after, &mut report);
     }
-    report.status = record(project, &run, &after, &mut report)?;
+    report.status = match record(project, &run, &after, &mut report) {
+        Err(e) if nothing_lives(&after) && report.survived.is_empty() && report.unknown.is_empty() => {
+            return Err(StopError::Unrecorded(e));
+        }
+        other => other?,
+    };
     tidy_run(project, &run, &after)?;
     Ok(report)
 }
@@ -324,7 +332,7 @@ fn record(
     run: &RunRead,
     after: &RunView,
     report: &mut Report,
-) -> Result<Status, StopError> {
+) -> Result<Status, StoreError> {
     let unfinished = |view: &RunView| {
         view.record.known().is_some_and(|r| r.status.row().active) && view.engine.seen == EngineSeen::Gone
     };
@@ -353,6 +361,6 @@ fn record(
         }
         // Somebody else wrote an end meanwhile, or an engine took the run up: both are the truth then.
         Err(StoreError::Forbidden(_) | StoreError::Busy { .. }) => Ok(now.status),
-        Err(e) => Err(e.into()),
+        Err(e) => Err(e),
     }
 }

@@ -206,8 +206,9 @@ impl Opened {
     /// As the operating system says.
     pub fn remove(self, point: &str) -> Result<(), ArchiveError> {
         let name = format!("{}{END}", self.id);
-        fault::around(point, || rustix::fs::unlinkat(&self.dir, &*name, AtFlags::empty()))
-            .map_err(|e| io_error("remove", &self.path, e))?;
+        let unlink =
+            || fault::room().and_then(|()| rustix::fs::unlinkat(&self.dir, &*name, AtFlags::empty()));
+        fault::around(point, unlink).map_err(|e| io_error("remove", &self.path, e))?;
         sync(&[&self.dir])
     }
 }
@@ -233,6 +234,7 @@ pub fn write(
     };
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file: File = fault::around("archive.stage", || {
+        fault::room()?;
         rustix::fs::openat(&dir, &*temp.name, flags, Mode::RUSR | Mode::WUSR)
     })
     .map_err(|e| failed("create")(e.into()))?
@@ -286,6 +288,7 @@ pub fn sweep(project: &ProjectWrite, lock: Option<&RunLock>, dir: &Dir) {
             }
         }
         let removed = fault::around("archive.sweep", || {
+            fault::room()?;
             if name.ends_with(".restore") {
                 let inside = dir.sub(name).map(|staged| tree::erase(&staged, dir));
                 if let Ok(Err(e)) = inside {

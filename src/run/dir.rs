@@ -71,7 +71,7 @@ impl Dir {
     /// As the operating system says.
     pub fn make(&self, name: &str) -> io::Result<Self> {
         fault::around_file("make", name, || {
-            fault::room(name)?;
+            fault::room()?;
             rustix::fs::mkdirat(&self.fd, name, Mode::RWXU)
         })?;
         self.sub(name)
@@ -292,8 +292,7 @@ impl Dir {
     /// As the operating system says.
     pub fn append(&self, name: &str) -> Result<File, WriteError> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = fault::room(name)
-            .and_then(|()| rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR))
+        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|e| self.failed("open", name, e.into()))?;
         Ok(File::from(fd))
     }
@@ -342,7 +341,8 @@ impl Dir {
     /// # Errors
     /// As the operating system says; a missing file is none.
     pub fn remove_file(&self, name: &str) -> Result<(), WriteError> {
-        match fault::around_file("unlink", name, || rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())) {
+        let unlink = || fault::room().and_then(|()| rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()));
+        match fault::around_file("unlink", name, unlink) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(e) => Err(self.failed("remove", name, e.into())),
         }
@@ -383,7 +383,7 @@ impl Dir {
 
     fn create(&self, name: &str) -> Result<File, WriteError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = fault::room(name)
+        let fd = fault::room()
             .and_then(|()| rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR))
             .map_err(|e| self.failed("create", name, e.into()))?;
         Ok(File::from(fd))
@@ -464,7 +464,6 @@ impl<'d> Temp<'d> {
     pub fn overwrite_and_name<T: Serialize>(&mut self, name: &str, value: &T) -> Result<(), WriteError> {
         use std::os::unix::fs::FileExt;
         let bytes = json(value);
-        fault::room(name).map_err(|e| self.dir.failed("write", name, e.into()))?;
         self.file.write_all_at(&bytes, 0).map_err(|e| self.dir.failed("write", name, e))?;
         self.file.set_len(bytes.len() as u64).map_err(|e| self.dir.failed("shorten", name, e))?;
         self.file.sync_all().map_err(|e| self.dir.failed("sync", name, e))?;
@@ -542,6 +541,7 @@ pub fn rename(
     to: &str,
     flags: RenameFlags,
 ) -> Result<(), Errno> {
+    fault::room()?;
     if flags.is_empty() {
         return rustix::fs::renameat(from_dir, from, to_dir, to);
     }

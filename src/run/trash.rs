@@ -212,8 +212,10 @@ impl Doomed {
         let failed = |what, source: io::Error| TreeError::Io { what, path: path.clone(), source };
         // The names in it are gone durably before the name that says so is.
         self.run.dir().sync().map_err(|e| failed("sync", e))?;
-        fault::around("remove.rmdir", || rustix::fs::unlinkat(&self.trash, &*self.name, AtFlags::REMOVEDIR))
-            .map_err(|e| failed("remove", e.into()))?;
+        fault::around("remove.rmdir", || {
+            fault::room().and_then(|()| rustix::fs::unlinkat(&self.trash, &*self.name, AtFlags::REMOVEDIR))
+        })
+        .map_err(|e| failed("remove", e.into()))?;
         self.trash.sync().map_err(|e| failed("sync the directory of", e))
     }
 }

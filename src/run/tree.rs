@@ -289,7 +289,7 @@ fn empty(node: &Node<'_>) -> Result<(), TreeError> {
 }
 
 fn unlink(node: &Node<'_>, name: &OsStr, flags: AtFlags) -> Result<(), TreeError> {
-    let unlink = || rustix::fs::unlinkat(&node.fd, name, flags);
+    let unlink = || fault::room().and_then(|()| rustix::fs::unlinkat(&node.fd, name, flags));
     let done = match unlink() {
         // Our own directory, which its owner may open up again.
         Err(rustix::io::Errno::ACCESS) => {

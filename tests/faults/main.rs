@@ -12,3 +12,4 @@ mod scenes;
 mod soak;
 mod states;
 mod support;
+mod surroundings;

@@ -1,7 +1,7 @@
-//! A command whose every durable step is made the last one of whoever takes it.
+//! A command whose every durable step is made the last one of whoever takes it, or finds the disk full.
 
-use crate::harness::{World, eventually, finish_child};
-use crate::oracle::{judge, listed, lives, living, remove_all, spares};
+use crate::harness::{Ran, World, alive, eventually, finish_child};
+use crate::oracle::{entries, judge, listed, lives, living, remove_all, spares};
 use crate::support::{Reached, Trace, heal, start_with, world};
 use std::process::Child;
 
@@ -20,7 +20,7 @@ pub(crate) struct Scene {
     pub ends: bool,
     /// Nobody can tell what became of its run.
     pub unknown: bool,
-    /// What must hold whenever somebody died in it.
+    /// What must hold whenever somebody died in it, or a step of it failed.
     pub check: fn(&World, Option<&str>, &str),
     /// The steps at which somebody dies: who, and which.
     pub drives: &'static [(&'static str, &'static [&'static str])],
@@ -139,26 +139,121 @@ impl Scene {
         if !self.is_in_the_foreground() {
             child.take().map(finish_child);
         }
-        heal(&world);
-        await_orphans(&world);
-        (self.check)(&world, run.as_deref(), &when);
-        judge(&world, &CODES, &when);
-        let listed = listed(&world);
-        let about = run.as_deref().or_else(|| listed.first().and_then(|r| r["id"].as_str()));
+        self.go_on(&world, run.as_deref(), next, &when);
+        if let Some(child) = child {
+            finish_child(child);
+        }
+    }
+
+    /// Lets every step that needs the disk find it full once, one world each, and looks at what the next commands make
+    /// of it.
+    #[track_caller]
+    pub(crate) fn play_on_full_disks(&self) {
+        let places = self.places();
+        let places: Vec<_> =
+            places.iter().filter(|p| p.side == "before" && needs_the_disk(&p.step)).collect();
+        assert!(!places.is_empty(), "{}: no step needs the disk", self.name);
+        for (i, place) in places.into_iter().enumerate() {
+            self.fail(place, NEXT[i % NEXT.len()]);
+        }
+    }
+
+    #[track_caller]
+    fn fail(&self, place: &Reached, next: &[&str]) {
+        let Reached { role, step, time, .. } = place;
+        let when = format!("{}: {role} had no room for {step} (time {time}), then {next:?}", self.name);
+        let world = world();
+        let run = (self.prepare)(&world);
+        let trace = Trace::of(&world);
+        let child = self.start(&world, run.as_deref(), &format!("{},{}", trace.fault(), place.full()));
+        trace.await_place(place, &when);
+        let mut child = child;
+        if self.is_in_the_foreground() {
+            child = await_end_or_agent(&world, child.expect("a command"), &when);
+        } else if let Some(ran) = child.take().map(finish_child) {
+            self.told_the_truth(&world, run.as_deref(), role, &ran, &when);
+        }
+        self.go_on(&world, run.as_deref(), next, &when);
+        if let Some(child) = child {
+            finish_child(child);
+        }
+    }
+
+    /// Success means the effect, and a failure is said with its reason.
+    #[track_caller]
+    fn told_the_truth(&self, world: &World, run: Option<&str>, role: &str, ran: &Ran, when: &str) {
+        let Act::Command(words) = self.act else { return };
+        let said = format!("{when}: {:?}\n{}{}", ran.code, ran.out, ran.err);
+        assert!(ran.code.is_some_and(|code| code != 101), "{said}");
+        if ran.code != Some(0) {
+            assert!(role != words[0] || ran.err.contains("No space left"), "{said}");
+            return;
+        }
+        let there = |place: &str| {
+            let of_run = |p: &std::path::PathBuf| {
+                p.file_name().is_some_and(|n| n.to_string_lossy().starts_with(run.expect("a run")))
+            };
+            entries(world, place).iter().any(of_run)
+        };
+        let done = match words[0] {
+            "run" => listed(world).iter().any(|r| ran.out.contains(r["id"].as_str().expect("an id"))),
+            "resume" => there("runs"),
+            "stop" => !living(world).iter().any(|l| Some(l.run.as_str()) == run && lives(l)),
+            "delete" | "clean" => !there("runs") && (words.contains(&"--unproven") || !there("quarantine")),
+            "archive" => !there("runs") && there("archive"),
+            "restore" => there("runs") && !there("archive") && !there("quarantine"),
+            _ => true,
+        };
+        assert!(done, "{said}");
+    }
+
+    /// The world goes right again: what is told is so, the next command ends nothing that it was not asked to, and
+    /// everything dead can be removed.
+    #[track_caller]
+    fn go_on(&self, world: &World, run: Option<&str>, next: &[&str], when: &str) {
+        heal(world);
+        await_orphans(world);
+        (self.check)(world, run, when);
+        judge(world, &CODES, when);
+        let listed = listed(world);
+        let about = run.or_else(|| listed.first().and_then(|r| r["id"].as_str()));
         if let Some(run) = about {
             let act: Vec<&str> = next.iter().map(|w| if *w == "RUN" { run } else { w }).collect();
             if self.ends || next[0] == "stop" || next.contains(&"--force") {
                 world.loopmux(&act);
             } else {
-                spares(&world, &act);
+                spares(world, &act);
             }
-            judge(&world, &CODES, &when);
+            judge(world, &CODES, when);
         }
-        remove_all(&world, self.unknown, &when);
-        if let Some(child) = child {
-            finish_child(child);
-        }
+        remove_all(world, self.unknown, when);
     }
+}
+
+/// What does something to the disk, and not to a process, a lock or the multiplexer.
+pub(crate) fn needs_the_disk(step: &str) -> bool {
+    !["lock.", "keeper.", "stop.", "cleanup.", "launch.create"].iter().any(|other| step.starts_with(other))
+}
+
+/// What is in the foreground goes on as long as its agent: waits for its end, or for an agent. Gives the command back
+/// where it goes on.
+#[track_caller]
+fn await_end_or_agent(world: &World, child: Child, when: &str) -> Option<Child> {
+    // It stays a zombie until its output is read.
+    let ended = eventually(&format!("{when}: an end or an agent"), || {
+        let agent = || living(world).iter().any(|l| l.is_agent && lives(l));
+        match (alive(child.id()), agent()) {
+            (false, _) => Ok(true),
+            (true, true) => Ok(false),
+            (true, false) => Err("neither".to_owned()),
+        }
+    });
+    if !ended {
+        return Some(child);
+    }
+    let ran = finish_child(child);
+    assert_ne!(ran.code, Some(101), "{when}: {ran:?}");
+    None
 }
 
 /// The kernel asks an agent to end when its keeper dies; one that does not refuse is given the time to.

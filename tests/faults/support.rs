@@ -22,7 +22,11 @@ esac
 
 /// A world with an agent, and a secret in its environment.
 pub(crate) fn world() -> World {
-    let mut world = World::new();
+    equip(World::new())
+}
+
+/// Gives a world the same.
+pub(crate) fn equip(mut world: World) -> World {
     world.script("agent", AGENT);
     world.env.push(("SEEDED_SECRET".into(), SECRET.into()));
     world.env.push(("LOOPMUX".into(), env!("CARGO_BIN_EXE_loopmux").into()));
@@ -63,6 +67,11 @@ impl Reached {
     /// The fault that lets a process of the same kind die there.
     pub(crate) fn death(&self) -> String {
         format!("die:{}.{}@{}~{}", self.step, self.side, self.time, word(self.role))
+    }
+
+    /// The fault that lets a process of the same kind have no room for it.
+    pub(crate) fn full(&self) -> String {
+        format!("full:{}@{}~{}", self.step, self.time, word(self.role))
     }
 
     /// Whether both are the same place, whoever came to it.
@@ -112,6 +121,16 @@ impl Trace {
         let text = std::fs::read_to_string(&self.0).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         whole.lines().map(Reached::parse).collect()
+    }
+
+    /// Waits until a process has come to a place.
+    #[track_caller]
+    pub(crate) fn await_place(&self, place: &Reached, when: &str) {
+        eventually(&format!("{when}: the place"), || {
+            let all = self.read();
+            let there = all.iter().any(|r| r.same_place(place));
+            there.then_some(()).ok_or_else(|| format!("not reached; {} other points were", all.len()))
+        });
     }
 
     /// Waits until a process has died at a place, and it is certain that it died there: it went no further.

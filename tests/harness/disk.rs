@@ -29,6 +29,21 @@ impl Disk {
         view
     }
 
+    /// A directory at `path` in two layers: what is in `below`, which stays as it is, and what is changed on top of it.
+    #[track_caller]
+    pub fn layers(below: &Path, path: PathBuf) -> Self {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let beside = |what: &str| path.with_file_name(format!("{name}-{what}"));
+        for dir in [&path, &beside("changes"), &beside("work")] {
+            std::fs::create_dir(dir).expect("a directory of a layer");
+        }
+        let (upper, work) = (beside("changes"), beside("work"));
+        let options =
+            format!("lowerdir={},upperdir={},workdir={}", below.display(), upper.display(), work.display());
+        run(Command::new("mount").args(["-t", "overlay", "-o", &options, "none"]).arg(&path));
+        Self { path }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -51,6 +66,16 @@ impl Disk {
         let _ = std::fs::remove_file(self.path.join("more"));
     }
 
+    /// Takes all its room but so many pages of memory.
+    #[track_caller]
+    pub fn fill_but(&self, pages: u32) {
+        self.fill();
+        let file = std::fs::File::options().write(true).open(self.path.join("filler")).expect("the filler");
+        let len = file.metadata().expect("its length").len();
+        let page = rustix::param::page_size() as u64;
+        file.set_len(len / page * page - u64::from(pages) * page).expect("a shorter filler");
+    }
+
     /// Gives the room back.
     #[track_caller]
     pub fn empty(&self) {
@@ -64,6 +89,15 @@ impl Disk {
         std::fs::create_dir(&dir).expect("a directory");
         let end = (0..100_000).find_map(|n| std::fs::write(dir.join(n.to_string()), "").err());
         assert_eq!(end.expect("a limit").kind(), std::io::ErrorKind::StorageFull);
+    }
+
+    /// Takes all its inodes but some.
+    #[track_caller]
+    pub fn take_inodes_but(&self, files: u32) {
+        self.take_inodes();
+        for n in 0..files {
+            std::fs::remove_file(self.path.join("fillers").join(n.to_string())).expect("a filler");
+        }
     }
 
     /// Gives the inodes back.

@@ -140,6 +140,25 @@ fn every_test_that_is_said_to_hold_a_rule_is_there() {
     assert_eq!(missing, Vec::<&String>::new(), "docs/rules.md names tests that do not exist");
 }
 
+/// Where tests drive the real program.
+const REAL: [&str; 5] = ["tests/acts", "tests/cli", "tests/faults", "tests/keeper", "tests/run"];
+
+#[test]
+fn every_rule_is_held_by_a_test_of_the_real_program() {
+    let rules = document("docs/rules.md").text;
+    let code: Vec<String> = files(&REAL, ".rs").iter().map(|s| s.view(View::Code)).collect();
+    let is_real = |name: &String| {
+        let test = format!("fn {name}()");
+        code.iter().any(|code| code.contains(&test))
+    };
+    let rows = rules.lines().filter(|line| line.starts_with("| **L"));
+    let without: Vec<&str> = rows
+        .filter(|row| !named_tests(row).iter().any(is_real))
+        .filter_map(|row| row.split("**").nth(1))
+        .collect();
+    assert_eq!(without, Vec::<&str>::new(), "no test of the real program is named for these in docs/rules.md");
+}
+
 #[test]
 fn named_tests_are_found() {
     let rules =

@@ -15,6 +15,7 @@ mod kills;
 mod lost;
 mod names;
 mod people;
+mod reach;
 mod readonly;
 mod resume;
 mod signals;

@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 
 const SERVER: [&str; 3] = ["server", "mux-session", "mux-kill"];
 
+/// As many files as a server with a few windows opens, and some.
+const ENOUGH_FILES: u64 = 64;
+
 /// How long a server of ours may take to end with its last session.
 const LAST_SESSION: Duration = Duration::from_secs(5);
 
@@ -55,8 +58,13 @@ pub(super) fn check(ctx: &Context, doctor: &mut Doctor) -> Option<Usable> {
     doctor.note("multiplexer", Found::pass(what), began);
     let asked = Arc::clone(&mux);
     doctor.check("server", move || server(&*asked, &version));
-    let asked = Arc::clone(&mux);
     let began = Instant::now();
+    if let Some(found) = few_files() {
+        doctor.note("mux-session", found, began);
+        doctor.skip(&["mux-kill"], "no server is started with so few open files");
+        return None;
+    }
+    let asked = Arc::clone(&mux);
     match ThrownAway::begin(&*asked) {
         Ok((private, found)) => {
             doctor.note("mux-session", found, began);
@@ -102,6 +110,18 @@ fn server(mux: &dyn Multiplexer, client: &str) -> Found {
         some => format!("; our windows are made so that this does nothing to them: {}", some.join("; ")),
     };
     Found::pass(format!("pid {}, {}, answers{harmless}", answered.server_pid, answered.version))
+}
+
+/// A server inherits the limit of open files of whoever starts it. One that cannot open what it needs spins and does not
+/// answer, and nobody could tell it to end.
+fn few_files() -> Option<Found> {
+    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current?;
+    (most < ENOUGH_FILES).then(|| {
+        Found::fail(
+            format!("a process may open {most} files here, and a server needs {ENOUGH_FILES}"),
+            format!("raise the limit, for example with: ulimit -n {ENOUGH_FILES}"),
+        )
+    })
 }
 
 /// A server of our own on a socket of its own, with one session. Everything ends when it is dropped.

@@ -13,6 +13,7 @@ use crate::run::store::{ProjectRead, RunRead};
 use crate::run::write::{Control, ProjectWrite, StoreError};
 use crate::verdict::Observation;
 use loopmux_mux::Tags;
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 /// What a recorded token stands for.
@@ -284,24 +285,50 @@ fn engines(run: &RunRead, ended: &Result<(), String>) -> Vec<Owner> {
     all
 }
 
-/// Writes down the engine windows of a run that may outlive its directory, so that a cleanup knows them as ours. A list
-/// that cannot be written leaves a parked window behind, and forbids nothing.
-pub fn remember(project: &ProjectWrite, run: &RunRead) {
-    if let Err(e) = remember_windows(project, run) {
-        tracing::warn!("the window of the engine of {} will stay: {e}", run.id());
+/// Engine windows that may outlive the directories of their runs, to be written down so that a cleanup knows them as ours.
+///
+/// A list that cannot be written forbids nothing: where the disk is full there is room once the runs are erased, and a
+/// second try is made when this is dropped.
+pub struct Windows<'p> {
+    project: &'p ProjectWrite,
+    unwritten: RefCell<Vec<LeftWindow>>,
+}
+
+impl<'p> Windows<'p> {
+    /// None so far.
+    pub fn of(project: &'p ProjectWrite) -> Self {
+        Self { project, unwritten: RefCell::default() }
+    }
+
+    /// Writes down those of a run that is about to go.
+    pub fn remember(&self, run: &RunRead) {
+        self.unwritten.borrow_mut().extend(windows_to_remember(run));
+        if let Err(e) = self.write() {
+            tracing::debug!("the window of the engine of {} is written down later: {e}", run.id());
+        }
+    }
+
+    fn write(&self) -> Result<(), StoreError> {
+        let mut unwritten = self.unwritten.borrow_mut();
+        if unwritten.is_empty() {
+            return Ok(());
+        }
+        let control = self.project.control()?;
+        let mut file = control.read()?;
+        file.windows.retain(|known| !unwritten.iter().any(|w| w.tags == known.tags));
+        file.windows.extend(unwritten.iter().cloned());
+        control.write(&file)?;
+        unwritten.clear();
+        Ok(())
     }
 }
 
-fn remember_windows(project: &ProjectWrite, run: &RunRead) -> Result<(), StoreError> {
-    let left = windows_to_remember(run);
-    if left.is_empty() {
-        return Ok(());
+impl Drop for Windows<'_> {
+    fn drop(&mut self) {
+        if let Err(e) = self.write() {
+            tracing::warn!("the window of an engine stays that no cleanup will know: close it by hand ({e})");
+        }
     }
-    let control = project.control()?;
-    let mut file = control.read()?;
-    file.windows.retain(|known| !left.iter().any(|w| w.tags == known.tags));
-    file.windows.extend(left);
-    control.write(&file)
 }
 
 fn windows_to_remember(run: &RunRead) -> Vec<LeftWindow> {

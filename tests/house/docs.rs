@@ -156,7 +156,11 @@ fn every_rule_is_held_by_a_test_of_the_real_program() {
         .filter(|row| !named_tests(row).iter().any(is_real))
         .filter_map(|row| row.split("**").nth(1))
         .collect();
-    assert_eq!(without, Vec::<&str>::new(), "no test of the real program is named for these in docs/rules.md");
+    assert_eq!(
+        without,
+        Vec::<&str>::new(),
+        "no test of the real program is named for these in docs/rules.md"
+    );
 }
 
 #[test]

@@ -45,10 +45,11 @@ impl Sweep {
         }
         for refused in scan.refused {
             let matters = match (keeper, &refused.process) {
-                // Whoever started before the keeper, or in another boot, does not descend from it.
-                (Some(keeper), Some(note)) => note.id.boot == keeper.boot && note.id.start >= keeper.start,
                 // Nothing of this boot descends from a keeper of another one.
-                (Some(keeper), None) => keeper.boot == process::host().boot,
+                (Some(keeper), _) if process::is_another_boot(&keeper.boot) => false,
+                // Whoever started before the keeper does not descend from it.
+                (Some(keeper), Some(note)) => note.id.boot != keeper.boot || note.id.start >= keeper.start,
+                (Some(_), None) => true,
                 (None, _) => true,
             };
             if matters {
@@ -118,7 +119,7 @@ fn members(sweep: &mut Sweep, view: &AttemptView) {
         }
     };
     let here = process::host();
-    if start.host.boot != here.boot {
+    if process::is_another_boot(&start.host.boot) {
         // A number of another boot names nobody in this one.
         return;
     }

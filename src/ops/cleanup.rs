@@ -62,6 +62,8 @@ pub struct Report {
     pub survived: Vec<Window>,
     /// Windows of which nobody can tell.
     pub unverifiable: Vec<Kept>,
+    /// The tags of panes that a server listed and that were not seen to go.
+    pub listed: Vec<Tags>,
     /// The servers that answered, with the socket.
     pub answered: Vec<(String, Option<Identity>)>,
     /// Multiplexers that could not be asked, with the socket.
@@ -117,6 +119,8 @@ fn one_server(ground: &Ground<'_>, owners: &Owners, reference: &MuxRef, what: Wh
                 Snapshot::Answered(answered) => {
                     let server = Server { mux: &*mux, side: &side, owners, socket: &socket, what };
                     report.answered.push((socket.clone(), side.server.clone()));
+                    let tags = answered.panes.iter().filter_map(|row| row.tags(TagScope::Pane));
+                    report.listed.extend(tags.cloned());
                     server.clean(&answered.panes, report);
                     return;
                 }

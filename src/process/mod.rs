@@ -55,6 +55,13 @@ pub struct HostId {
     pub time_ns: Option<u64>,
 }
 
+/// Whether what was recorded in the boot of that id was recorded in another one than this. A boot that could not be read,
+/// then or now, may be the same.
+pub fn is_another_boot(then: &str) -> bool {
+    let now = &host().boot;
+    !then.is_empty() && !now.is_empty() && then != now
+}
+
 /// The answer to "does the process of this identity run".
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[must_use]

@@ -21,6 +21,7 @@ use crate::verdict::{Lease, Observation, Removable, Unheld};
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 use std::io;
+use std::path::Path;
 
 const ERASING: &str = "erasing";
 
@@ -253,11 +254,24 @@ fn step(point: &str, from: (&Dir, &str), to: (&Dir, &str), run: RunRead) -> Resu
         return Err(io_error("move", &path, io::Error::other("it is another directory by now")));
     }
     fault::around(point, || rename(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE))
-        .map_err(|e: Errno| io_error("move", &path, e))?;
+        .map_err(|e: Errno| cannot_move(&path, e))?;
     for dir in [from.0, to.0] {
         dir.sync().map_err(|e| io_error("sync", dir.path(), e))?;
     }
     Ok(run.moved_to(to.0.path().join(to.1)))
+}
+
+/// Where a file system has layers, a directory of a lower one is moved only once it is copied to the upper one.
+fn cannot_move(path: &Path, e: Errno) -> StoreError {
+    if e != Errno::XDEV {
+        return io_error("move", path, e);
+    }
+    let shown = path.display();
+    let how = format!(
+        "{e}: it is in a lower layer of its file system; copy it up, for example with: cp -a {shown} {shown}.up && \
+         rm -r {shown} && mv {shown}.up {shown}"
+    );
+    io_error("move", path, io::Error::new(io::ErrorKind::CrossesDevices, how))
 }
 
 /// Whoever holds a lock of a run, by its files alone. A lock whose file is gone holds nothing.

@@ -162,3 +162,55 @@ fn what_changes_while_it_is_archived_stays_and_leaves_no_stale_archive() {
     assert_eq!((names(&world, "archive"), names(&world, "trash")), (Vec::new(), Vec::new()));
     world.loopmux(["archive", &run]).exits(0);
 }
+
+/// A stop beside an archive: one of them has the run, the other says so, and it is whole where it then is.
+#[test]
+fn an_archive_and_a_stop_do_not_both_have_it() {
+    let world = World::new();
+    // Of a dead one: the stop has nothing to do, before the archive or after it.
+    for step in ["archive.stage.after", "archive.publish.before", "remove.trash.after", "remove.commit.after"]
+    {
+        let run = ended(&world, "echo hi; exit 3");
+        let was = content(&world.run_dir(&run));
+        let gate = world.file(&format!("gate-{step}"));
+        let archive =
+            crate::support::faulty(&world, &format!("hold:{step}:{}", gate.display()), &["archive", &run])
+                .stdout(std::process::Stdio::piped())
+                .stderr(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+        crate::support::reached(&gate);
+        let stop = world.loopmux(["stop", &run]);
+        assert!(matches!(stop.code, Some(0 | 3 | 4)), "{step}: {stop:?}");
+        crate::support::go(&gate);
+        let archive = crate::harness::finish_child(archive);
+        assert_eq!(archive.code, Some(0), "{step}: {archive:?} beside {stop:?}");
+        assert!(!is_there(&world, &run), "{step}");
+        world.loopmux(["restore", &run]).exits(0);
+        assert_eq!(content(&world.run_dir(&run)), was, "{step}");
+        world.loopmux(["delete", &run]).exits(0);
+    }
+    // Of a live one: without force the archive is refused or comes after the end, and with it both end the same agent.
+    for force in [false, true] {
+        for turn in 0..3 {
+            let (run, _) = world.launched(&["sleep", "600"]);
+            let cli = world.cli(&run, 1);
+            let words: &[&str] = if force { &["archive", "--force", &run] } else { &["archive", &run] };
+            let (stop, archive) = (world.start(["stop", &run]), world.start(words));
+            let stop = crate::harness::finish_child(stop);
+            let archive = crate::harness::finish_child(archive);
+            let when = format!("turn {turn}, force {force}: {stop:?} beside {archive:?}");
+            assert!(matches!(stop.code, Some(0 | 3)), "{when}");
+            assert!(matches!(archive.code, Some(0 | 4)), "{when}");
+            assert!(!crate::harness::alive(cli), "{when}");
+            let archived = names(&world, "archive").contains(&format!("{run}.tar.gz"));
+            assert_eq!((archive.code == Some(0), is_there(&world, &run)), (archived, !archived), "{when}");
+            if !archived {
+                world.loopmux(["archive", &run]).exits(0);
+            }
+            world.loopmux(["restore", &run]).exits(0);
+            assert_eq!(world.status(&run)["run"]["status"], "stopped", "{when}");
+            world.loopmux(["delete", &run]).exits(0);
+        }
+    }
+}

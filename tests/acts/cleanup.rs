@@ -136,3 +136,25 @@ fn a_project_without_runs_has_nothing_to_clean_up() {
     assert_eq!(said["data"]["kept"], json!([]), "{said}");
     assert!(std::fs::read_dir(world.state()).unwrap().next().is_none(), "it made a state directory");
 }
+
+/// The window of an engine that came to nothing, on a disk that had no room for what its keeper is: whoever cleans up after
+/// another run does not forget it.
+#[test]
+fn a_window_whose_keeper_is_not_known_is_remembered_until_it_is_gone() {
+    let world = World::new();
+    let failed = crate::support::with_fault(
+        &world,
+        "full:write.start.json~/engine/",
+        &["run", "-d", "--", "sleep", "600"],
+    );
+    assert_eq!(failed.code, Some(1), "{failed:?}");
+    world.tmux(["set-environment", "-gu", "LOOPMUX_FAULT"]).exits(0);
+    let windows = || world.tmux(["list-panes", "-a", "-F", "#{pane_start_command}"]).out;
+    assert!(windows().contains("/staging/"), "its window was to stay: {}", windows());
+    let run = crate::support::ended(&world, "exit 0");
+    world.loopmux(["delete", "--force", &run]).exits(0);
+    assert!(windows().contains("/staging/"), "{}", windows());
+    let said = world.loopmux(["cleanup", "--json"]).exits(0).json();
+    assert_eq!(said["data"]["ended"].as_array().unwrap().len(), 1, "{said}");
+    assert_eq!(sessions(&world), Vec::<String>::new());
+}

@@ -75,6 +75,8 @@ fn read_everything(world: &World, runs: &Runs) {
     reads(&["mux"], 0);
     let sessions = reads(&["mux", "ls", "--json"], 0).json();
     assert!(sessions["data"]["sessions"].as_array().is_some_and(|s| s.len() >= 3), "{sessions}");
+    reads(&["archive", "--list"], 0);
+    reads(&["list", "--quarantined"], 0);
     reads(&["completions", "bash"], 0);
     reads(&["man"], 0);
 }

@@ -185,15 +185,9 @@ impl Owners {
             let told = report.answered.iter().any(|(socket, server)| {
                 *socket == w.mux.socket.display() && (w.server.is_none() || *server == w.server)
             });
-            let there = report.survived.iter().any(|s| s.run == w.tags.run)
-                || report
-                    .unverifiable
-                    .iter()
-                    .chain(&report.kept)
-                    .any(|k| k.run.as_deref() == Some(&w.tags.run));
             let gone = match &w.keeper {
                 Some(_) => is_gone(w.keeper.as_ref()),
-                None => told && !there,
+                None => told && !report.listed.contains(&w.tags),
             };
             !listed || !(is_gone(w.server.as_ref()) || gone)
         };

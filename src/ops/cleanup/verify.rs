@@ -32,7 +32,10 @@ pub(super) fn verify(
         let mut open = Vec::new();
         for one in asked {
             match seen(&now, server, &one) {
-                Seen::Gone => report.ended.push(one.window),
+                Seen::Gone => {
+                    report.listed.retain(|tags| *tags != one.tags);
+                    report.ended.push(one.window);
+                }
                 _ if !last => open.push(one),
                 Seen::There => report.survived.push(one.window),
                 Seen::Unknown(reason) => report.unverifiable.push(Kept {

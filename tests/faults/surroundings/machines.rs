@@ -22,7 +22,8 @@ fn in_another_boot_what_holds_its_lease_is_alive() {
     let other = in_the_place_of(&zoo.world, BOOT, "00000000-0000-0000-0000-000000000000");
     assert!(says(&zoo, &other, &["cat", BOOT]).exits(0).out.starts_with("00000000-"));
     zoo.endure(&other, "another boot");
-    zoo.is_well_again("after another boot");
+    zoo.stop_tells_the_truth(&other, "another boot");
+    zoo.recovers("after another boot");
 }
 
 #[test]
@@ -39,7 +40,14 @@ fn on_another_machine_nothing_is_proven() {
     both.extend(boot);
     assert!(says(&zoo, &both, &["cat", id]).exits(0).out.starts_with("0123456789abcdef"));
     zoo.endure(&both, "another machine");
-    zoo.is_well_again("after another machine");
+    let ended = zoo.ended.clone();
+    let refused = zoo.spares(&both, &["delete", &ended], "another machine");
+    assert!(refused.code == Some(4) && refused.err.contains("--unproven"), "{refused:?}");
+    // What is put aside there comes back here.
+    zoo.spares(&both, &["delete", "--unproven", &ended], "another machine").exits(0);
+    zoo.world.loopmux(["restore", &ended]).exits(0);
+    zoo.stop_tells_the_truth(&both, "another machine");
+    zoo.recovers("after another machine");
 }
 
 #[test]
@@ -48,5 +56,6 @@ fn without_a_multiplexer_nothing_live_is_ended_or_removed() {
     let bin = zoo.world.bin();
     let without = words(["env", &format!("PATH={}", bin.display())]);
     zoo.endure(&without, "a PATH without tmux");
-    zoo.is_well_again("after a PATH without tmux");
+    zoo.stop_tells_the_truth(&without, "a PATH without tmux");
+    zoo.recovers("after a PATH without tmux");
 }

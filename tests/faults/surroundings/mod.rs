@@ -55,17 +55,17 @@ impl Zoo {
         let lost = states::started(&world, "deaf");
         let keeper = pid(&world.read(&lost, "attempts/1/start.json")["keeper"]);
         let agent = world.cli(&lost, 1);
+        // The keeper first, so that it does not come to write a receipt. A multiplexer would continue one that is frozen.
+        signal(keeper, Signal::Kill);
         for one in living(&world).iter().filter(|l| l.run == lost) {
-            // The agent first: it does not wait to be ended by the kernel.
             let _ = one.handle.signal(Signal::Kill);
-        }
-        if crate::harness::alive(keeper) {
-            signal(keeper, Signal::Kill);
         }
         eventually("the end of a keeper and its agent", || {
             let left = [keeper, agent].into_iter().find(|pid| crate::harness::alive(*pid));
             left.map_or(Ok(()), |pid| Err(format!("{pid} lives")))
         });
+        world.loopmux(["wait", &lost]).exits(6);
+        assert!(!world.run_dir(&lost).join("attempts/1/emptied.json").exists());
         let ended = some(states::ended(&world));
         let well = world.prefix.clone();
         Self { world, well, live, orphan, ended, lost, archived, aside }
@@ -119,6 +119,8 @@ impl Zoo {
             &["restore", &ended],
             &["delete", &ended],
             &["clean", "--hard", "--retain", "0"],
+            &["run", "-d", "--", "agent", "exit", "7"],
+            &["run", "--", "agent", "exit", "7"],
         ] {
             self.spares(surroundings, act, what);
         }
@@ -163,9 +165,28 @@ impl Zoo {
             .collect()
     }
 
+    /// A stop of one that does not listen, and that no engine drives: it ends it by proof, or says that it did not. With
+    /// the surroundings right again it does.
+    #[track_caller]
+    pub(crate) fn stop_tells_the_truth(&mut self, surroundings: &[OsString], what: &str) {
+        let run = states::deaf_orphan(&self.world).expect("a run");
+        let ran = self.amiss(surroundings, &["stop", "--force", "--json", &run]);
+        let said = format!("{what}: {:?}\n{}{}", ran.code, ran.out, ran.err);
+        let left = living(&self.world).into_iter().filter(|l| l.run == run && lives(l)).count();
+        assert!(left == 0 || matches!(ran.code, Some(1 | 4 | 5 | 8)), "{left} processes live after {said}");
+        if left > 0 && ran.json()["ok"] == true {
+            let named = |list: &str| ran.json()["data"][list].as_array().map_or(0, Vec::len);
+            assert!(named("survived") + named("unknown") > 0, "nobody is named in {said}");
+        }
+        judge(&self.world, &CODES, what);
+        self.world.loopmux(["stop", "--force", &run]).exits(0);
+        let left = living(&self.world).into_iter().filter(|l| l.run == run && lives(l)).count();
+        assert_eq!(left, 0, "{what}, and then where all is well");
+    }
+
     /// The surroundings are right again: what is told is so, and everything dead can be removed.
     #[track_caller]
-    pub(crate) fn is_well_again(self, what: &str) {
+    pub(crate) fn recovers(self, what: &str) {
         judge(&self.world, &CODES, what);
         let ids: Vec<String> =
             listed(&self.world).iter().filter_map(|r| r["id"].as_str().map(str::to_owned)).collect();

@@ -21,7 +21,8 @@ fn where_proc_hides_others_nothing_live_is_ended_or_removed() {
     assert_ne!(look(&hidden), Some(0), "process 1 is hidden");
     zoo.endure(&hidden, "a /proc that hides others");
     assert!(run_dir(&zoo.world, &zoo.lost).is_some(), "what is left of it could be hidden");
-    zoo.is_well_again("after a /proc that hid others");
+    zoo.stop_tells_the_truth(&hidden, "a /proc that hides others");
+    zoo.recovers("after a /proc that hid others");
 }
 
 /// There is no `/proc` at all.
@@ -36,5 +37,6 @@ fn without_proc_nothing_live_is_ended_or_removed() {
     assert_eq!(looked.out, "", "/proc is empty");
     zoo.endure(&without, "no /proc");
     assert!(run_dir(&zoo.world, &zoo.lost).is_some(), "what is left of it could not be looked for");
-    zoo.is_well_again("after no /proc");
+    zoo.stop_tells_the_truth(&without, "no /proc");
+    zoo.recovers("after no /proc");
 }

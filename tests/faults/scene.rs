@@ -1,6 +1,6 @@
 //! A command whose every durable step is made the last one of whoever takes it, or finds the disk full.
 
-use crate::harness::{Ran, World, alive, eventually, finish_child};
+use crate::harness::{Ran, World, alive, eventually, finish_child, say};
 use crate::oracle::{entries, judge, listed, lives, living, remove_all, spares};
 use crate::support::{Reached, Trace, heal, start_with, world};
 use std::process::Child;
@@ -120,8 +120,10 @@ impl Scene {
     /// Lets somebody die at every place, one world each, and looks at what the next commands make of it.
     #[track_caller]
     pub(crate) fn play(&self) {
-        for (i, place) in self.places().into_iter().enumerate() {
-            self.die(&place, NEXT[i % NEXT.len()]);
+        let places = self.places();
+        say(&format!("{}: {} places to die at", self.name, places.len()));
+        for (i, place) in places.iter().enumerate() {
+            self.die(place, NEXT[i % NEXT.len()]);
         }
     }
 
@@ -153,6 +155,7 @@ impl Scene {
         let places: Vec<_> =
             places.iter().filter(|p| p.side == "before" && needs_the_disk(&p.step)).collect();
         assert!(!places.is_empty(), "{}: no step needs the disk", self.name);
+        say(&format!("{}: {} steps that need the disk", self.name, places.len()));
         for (i, place) in places.into_iter().enumerate() {
             self.fail(place, NEXT[i % NEXT.len()]);
         }

@@ -2,10 +2,18 @@
 
 use crate::config::{BackendChoice, Program, Setting, Settings, Socket, Source};
 use crate::run::files::MuxRef;
+use crate::run::id::project_key;
 use crate::run::text::OsText;
 use loopmux_mux::{Multiplexer, Probe, ReplyClass, Trouble};
+use loopmux_psmux::Psmux;
+#[cfg(unix)]
 use loopmux_tmux::{Endpoint, Tmux};
 use std::path::{Path, PathBuf};
+
+#[cfg(unix)]
+const TMUX_FLOOR: Option<&str> = Some(loopmux_tmux::version::FLOOR);
+#[cfg(not(unix))]
+const TMUX_FLOOR: Option<&str> = None;
 
 /// The backends by name, as configuration and records write them.
 pub const NAMES: [&str; 2] = ["tmux", "psmux"];
@@ -70,12 +78,9 @@ pub enum Unusable {
 /// [`Unusable`].
 pub fn select(settings: &Settings) -> Result<Selected, Unusable> {
     let (name, why) = chosen(settings);
-    let mux: Box<dyn Multiplexer> = match name {
-        "tmux" => {
-            let binary = locate("tmux", loopmux_tmux::BINARY_VARIABLE, &settings.tmux)?;
-            Box::new(tmux(&binary, &endpoint(&settings.socket.value))?)
-        }
-        _ => return Err(not_built()),
+    let mux = match name {
+        "tmux" => named_tmux(settings, &find_tmux(settings)?)?,
+        _ => named_psmux(settings, &find_psmux(settings)?)?,
     };
     Ok(Selected { mux, why })
 }
@@ -90,8 +95,64 @@ fn chosen(settings: &Settings) -> (&'static str, String) {
     }
 }
 
-fn not_built() -> Unusable {
-    Unusable::NotHere { name: "psmux", why: "this build has no backend for it".to_owned() }
+fn find_tmux(settings: &Settings) -> Result<PathBuf, Unusable> {
+    locate("tmux", "LOOPMUX_TMUX", &settings.tmux)
+}
+
+fn find_psmux(settings: &Settings) -> Result<PathBuf, Unusable> {
+    locate("psmux", loopmux_psmux::BINARY_VARIABLE, &settings.psmux)
+}
+
+#[cfg(unix)]
+fn named_tmux(settings: &Settings, binary: &Path) -> Result<Box<dyn Multiplexer>, Unusable> {
+    let endpoint = match &settings.socket.value {
+        Socket::Default => Endpoint::Default,
+        Socket::Name(name) => Endpoint::Name(name.clone().into()),
+        Socket::Path(path) => Endpoint::Path(path.clone()),
+    };
+    Ok(Box::new(tmux(binary, &endpoint)?))
+}
+
+#[cfg(not(unix))]
+fn named_tmux(_settings: &Settings, _binary: &Path) -> Result<Box<dyn Multiplexer>, Unusable> {
+    Err(not_on_this_system("tmux", "it runs on Unix, and what goes by its name here may be another program"))
+}
+
+fn named_psmux(settings: &Settings, binary: &Path) -> Result<Box<dyn Multiplexer>, Unusable> {
+    let unusable = |why: String| Unusable::Socket { name: "psmux", why };
+    let data = match &settings.socket.value {
+        Socket::Path(path) => path.clone(),
+        Socket::Name(name) => {
+            return Err(unusable(format!(
+                "it has data directories and no socket names; in the place of {name:?} give an absolute path"
+            )));
+        }
+        Socket::Default => {
+            let state = settings.state.as_ref();
+            let state =
+                state.ok_or_else(|| unusable("there is no state directory for its data".to_owned()))?;
+            state.join("projects").join(project_key(&settings.project)).join("psmux")
+        }
+    };
+    psmux(binary, &data)
+}
+
+/// A client of it on another system than its own asks servers that have other processes than ours.
+fn psmux(binary: &Path, data: &Path) -> Result<Box<dyn Multiplexer>, Unusable> {
+    if !cfg!(windows) {
+        return Err(not_on_this_system(
+            "psmux",
+            "it runs on Windows; use the loopmux for Windows there, and tmux inside WSL",
+        ));
+    }
+    match Psmux::new(binary, data) {
+        Ok(psmux) => Ok(Box::new(psmux)),
+        Err(e) => Err(Unusable::Socket { name: "psmux", why: e.to_string() }),
+    }
+}
+
+fn not_on_this_system(name: &'static str, why: &str) -> Unusable {
+    Unusable::NotHere { name, why: why.to_owned() }
 }
 
 /// Asks a backend whether it can be used: its version and its floor. Executes its program once.
@@ -115,14 +176,12 @@ pub fn check(mux: &dyn Multiplexer) -> Result<Probe, Unusable> {
 /// # Errors
 /// No such backend here, in words.
 pub fn open(settings: &Settings, recorded: &MuxRef) -> Result<Box<dyn Multiplexer>, String> {
-    match recorded.backend.as_str() {
-        "tmux" => {
-            let binary = locate("tmux", loopmux_tmux::BINARY_VARIABLE, &settings.tmux)
-                .unwrap_or_else(|_| PathBuf::from(recorded.binary.as_os_str()));
-            Ok(Box::new(at_socket(&binary, recorded)?))
-        }
-        other => Err(format!("this build has no backend {other:?}")),
-    }
+    let found = match recorded.backend.as_str() {
+        "tmux" => find_tmux(settings),
+        _ => find_psmux(settings),
+    };
+    let binary = found.unwrap_or_else(|_| PathBuf::from(recorded.binary.as_os_str()));
+    at_socket(&recorded.backend, &binary, Path::new(recorded.socket.as_os_str()))
 }
 
 /// The backend of a record exactly as recorded: what a keeper uses for its own pane.
@@ -130,10 +189,7 @@ pub fn open(settings: &Settings, recorded: &MuxRef) -> Result<Box<dyn Multiplexe
 /// # Errors
 /// No such backend here, in words.
 pub fn recorded(mux: &MuxRef) -> Result<Box<dyn Multiplexer>, String> {
-    match mux.backend.as_str() {
-        "tmux" => Ok(Box::new(at_socket(Path::new(mux.binary.as_os_str()), mux)?)),
-        other => Err(format!("this build has no backend {other:?}")),
-    }
+    at_socket(&mux.backend, Path::new(mux.binary.as_os_str()), Path::new(mux.socket.as_os_str()))
 }
 
 /// How a record refers to a backend.
@@ -146,21 +202,21 @@ pub fn reference(mux: &dyn Multiplexer, version: Option<String>) -> MuxRef {
     }
 }
 
-fn at_socket(binary: &Path, recorded: &MuxRef) -> Result<Tmux, String> {
-    let endpoint = Endpoint::parse(Some(recorded.socket.as_os_str())).map_err(|e| e.to_string())?;
-    tmux(binary, &endpoint).map_err(|e| e.to_string())
+fn at_socket(backend: &str, binary: &Path, socket: &Path) -> Result<Box<dyn Multiplexer>, String> {
+    match backend {
+        #[cfg(unix)]
+        "tmux" => {
+            let endpoint = Endpoint::parse(Some(socket.as_os_str())).map_err(|e| e.to_string())?;
+            Ok(Box::new(tmux(binary, &endpoint).map_err(|e| e.to_string())?))
+        }
+        "psmux" => psmux(binary, socket).map_err(|e| e.to_string()),
+        other => Err(format!("this build has no backend {other:?}")),
+    }
 }
 
+#[cfg(unix)]
 fn tmux(binary: &Path, endpoint: &Endpoint) -> Result<Tmux, Unusable> {
     Tmux::new(binary, endpoint).map_err(|e| Unusable::Socket { name: "tmux", why: e.to_string() })
-}
-
-fn endpoint(socket: &Socket) -> Endpoint {
-    match socket {
-        Socket::Default => Endpoint::Default,
-        Socket::Name(name) => Endpoint::Name(name.clone().into()),
-        Socket::Path(path) => Endpoint::Path(path.clone()),
-    }
 }
 
 /// Finds a program. That it was found answers no other question.
@@ -220,25 +276,22 @@ pub struct Seen {
 pub fn survey(settings: &Settings) -> Vec<Seen> {
     let (chosen, why) = chosen(settings);
     let selected = |name: &str| (name == chosen).then(|| why.clone());
-    let found = locate("tmux", loopmux_tmux::BINARY_VARIABLE, &settings.tmux);
-    let backend = found.clone().and_then(|binary| {
-        let mux: Box<dyn Multiplexer> = Box::new(tmux(&binary, &endpoint(&settings.socket.value))?);
-        Ok(mux)
-    });
+    let found = find_tmux(settings);
     let for_unix = Seen {
         name: "tmux",
         platform: "Unix",
-        floor: Some(loopmux_tmux::version::FLOOR),
+        floor: TMUX_FLOOR,
+        backend: found.clone().and_then(|binary| named_tmux(settings, &binary)),
         found,
-        backend,
         selected: selected("tmux"),
     };
+    let found = find_psmux(settings);
     let for_windows = Seen {
         name: "psmux",
         platform: "Windows",
-        floor: None,
-        found: locate("psmux", "LOOPMUX_PSMUX", &settings.psmux),
-        backend: Err(not_built()),
+        floor: Some(loopmux_psmux::version::FLOOR),
+        backend: found.clone().and_then(|binary| named_psmux(settings, &binary)),
+        found,
         selected: selected("psmux"),
     };
     vec![for_unix, for_windows]
@@ -247,7 +300,9 @@ pub fn survey(settings: &Settings) -> Vec<Seen> {
 /// What a person should know if a backend's client and the server that it asks are of different versions.
 pub fn skew(backend: &str, client: &str, server: &str) -> Option<String> {
     match backend {
+        #[cfg(unix)]
         "tmux" => loopmux_tmux::version::skew(client, server),
+        "psmux" => loopmux_psmux::version::skew(client, server),
         _ => None,
     }
 }
@@ -268,6 +323,15 @@ pub struct Hazard {
 /// # Errors
 /// Why there is no answer.
 pub fn hazards(mux: &dyn Multiplexer) -> Result<Vec<Hazard>, Trouble> {
+    match mux.name() {
+        #[cfg(unix)]
+        "tmux" => tmux_hazards(mux),
+        _ => Ok(Vec::new()),
+    }
+}
+
+#[cfg(unix)]
+fn tmux_hazards(mux: &dyn Multiplexer) -> Result<Vec<Hazard>, Trouble> {
     let failed = |said: String| Trouble {
         class: ReplyClass::Failed,
         tried: format!("asking {} for its options", mux.name()),
@@ -288,5 +352,9 @@ pub fn hazards(mux: &dyn Multiplexer) -> Result<Vec<Hazard>, Trouble> {
 /// # Errors
 /// [`Unusable`].
 pub fn elsewhere(mux: &dyn Multiplexer, socket: &Path) -> Result<Box<dyn Multiplexer>, Unusable> {
-    Ok(Box::new(tmux(mux.binary(), &Endpoint::Path(socket.to_owned()))?))
+    match mux.name() {
+        #[cfg(unix)]
+        "tmux" => Ok(Box::new(tmux(mux.binary(), &Endpoint::Path(socket.to_owned()))?)),
+        _ => psmux(mux.binary(), socket),
+    }
 }

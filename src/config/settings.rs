@@ -2,7 +2,7 @@
 
 use super::env::bad;
 use super::file::{self, Layer, Lined};
-use super::places::user_config_file;
+use super::places::{state_dir, user_config_file};
 use super::values::{BackendChoice, Program, Size, Socket};
 use super::{ConfigError, Env, PROJECT_FILE};
 use std::fmt;
@@ -81,6 +81,10 @@ pub struct Settings {
     pub grace: Setting<Duration>,
     /// Whether the window of a run stays after the end, until a person presses Enter.
     pub park: Setting<bool>,
+    /// The project that the settings are for.
+    pub project: PathBuf,
+    /// The state directory; `None` for a user without one.
+    pub state: Option<PathBuf>,
 }
 
 impl Settings {
@@ -104,11 +108,18 @@ impl Settings {
         if let Some(path) = user_config_file(env) {
             files.push(read(path)?);
         }
-        Ok(Self::merge(flags, variables, &files))
+        let state = state_dir(env).ok().map(|state| state.value);
+        Ok(Self::merge(flags, variables, &files, project_root.to_owned(), state))
     }
 
     /// Puts the layers together; `files` has the one that ranks first at its front.
-    fn merge(flags: &Flags, env: Variables, files: &[(PathBuf, Layer)]) -> Self {
+    fn merge(
+        flags: &Flags,
+        env: Variables,
+        files: &[(PathBuf, Layer)],
+        project: PathBuf,
+        state: Option<PathBuf>,
+    ) -> Self {
         let first = Layers { files };
         Self {
             backend: first.of(flags.backend, env.backend, |l| &l.backend).or_default(),
@@ -118,6 +129,8 @@ impl Settings {
             size: first.of(flags.size, None, |l| &l.size).or_default(),
             grace: first.of(flags.grace, None, |l| &l.grace).or(DEFAULT_GRACE),
             park: first.of(flags.park, None, |l| &l.park).or_default(),
+            project,
+            state,
         }
     }
 }

@@ -155,6 +155,7 @@ mod tests {
 
     fn answer(pid: u32, session: &str) -> Answered {
         let row = PaneRow {
+            server_pid: pid,
             session: SessionId::from_backend(session),
             window: WindowId::from_backend("@9"),
             pane: PaneId::from_backend("%9"),
@@ -167,7 +168,7 @@ mod tests {
             session_name: String::new(),
             window_name: String::new(),
         };
-        Answered { server_pid: pid, version: String::new(), panes: vec![row] }
+        Answered { server_pid: pid, panes: vec![row], ..Answered::default() }
     }
 
     #[test]

@@ -42,12 +42,16 @@ impl MuxSide {
         }
     }
 
-    /// The answer, if it came from exactly the server `recorded`.
+    /// The answer, if the server `recorded` has a part in it.
     pub fn answer_of(&self, recorded: &Identity) -> Option<&Answered> {
-        match &self.snapshot {
-            Snapshot::Answered(answered) if self.server.as_ref() == Some(recorded) => Some(answered),
-            _ => None,
-        }
+        let answered = self.answer().filter(|answered| answered.is_from(recorded.pid))?;
+        let same = if answered.server_pid == recorded.pid {
+            self.server.as_ref() == Some(recorded)
+        } else {
+            // One of many, where each session has a server of its own.
+            identify_server(recorded.pid).as_ref() == Some(recorded)
+        };
+        same.then_some(answered)
     }
 }
 

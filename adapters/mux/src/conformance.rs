@@ -70,6 +70,21 @@ pub trait Harness {
     /// Ends the server and starts another at the same place, whose first session is of that name and not ours.
     fn restart_with(&self, name: &str);
 
+    /// Whether each session has a server of its own.
+    fn a_server_for_each_session(&self) -> bool {
+        false
+    }
+
+    /// How many sessions are many.
+    fn many(&self) -> u32 {
+        60
+    }
+
+    /// Whether a window's tags stay when the pane goes that it was made with.
+    fn windows_keep_their_tags(&self) -> bool {
+        true
+    }
+
     /// Whether a process runs, by the system's word and not the multiplexer's. `None` where panes have none.
     fn runs(&self, pid: u32) -> Option<bool>;
 }

@@ -211,6 +211,11 @@ pub trait Multiplexer: Send + Sync {
     /// *Act.* Kills if, at that moment, server pid, token and session are still what `owned` says.
     fn kill(&self, owned: &Owned, scope: KillScope) -> KillReply;
 
+    /// Whether [`Multiplexer::pipe`] can be had: whether a pane's output reaches a program without a shell between.
+    fn pipes(&self) -> bool {
+        true
+    }
+
     /// *Act.* Sends the pane's output to a command from now on, or to nobody. `words` are executed as they are,
     /// whatever characters they have. Asked by the program inside the pane, which knows the server's pid and the
     /// pane from its environment; another server's pane of the same id is left alone.

@@ -401,7 +401,12 @@ impl Multiplexer for Scripted {
             _ => {}
         }
         panes.retain(|row| !shared.omitted.contains(&row.pane));
-        Snapshot::Answered(Answered { server_pid: server.pid, version: VERSION.to_owned(), panes })
+        Snapshot::Answered(Answered {
+            server_pid: server.pid,
+            version: VERSION.to_owned(),
+            panes,
+            unlisted: Vec::new(),
+        })
     }
 
     fn has_session(&self, name: &SessionName) -> HasSession {

@@ -25,8 +25,8 @@ pub enum TagScope {
 /// The answer to one look.
 #[derive(Clone, Debug)]
 pub enum Snapshot {
-    /// One server instance answered, completely: its end marker came, from the same process. It holds for that
-    /// instant: a request that nobody acknowledged can still be carried out.
+    /// Servers answered, and everything in [`Answered::panes`] is whole: of each server that has a row there, every
+    /// row. It holds for that instant: a request that nobody acknowledged can still be carried out.
     Answered(Answered),
     /// The question reached nobody who serves it. Not a proof of anything's end.
     NotServed(Trouble),
@@ -44,21 +44,27 @@ impl Snapshot {
     }
 }
 
-/// A complete answer of one server instance.
+/// What the servers of one socket answered. Most multiplexers have one server for all sessions, some one for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answered {
-    /// The process id of the server that answered. Together with the kernel's start time of that process it is
-    /// the server's identity; nothing else of what a server says survives its restart as a distinction.
+    /// The process id of the server that answered; where each session has its own, that of the first row. Together
+    /// with the kernel's start time of that process it is the server's identity; nothing else of what a server says
+    /// survives its restart as a distinction.
     pub server_pid: u32,
-    /// The server's version, as it says.
+    /// That server's version, as it says.
     pub version: String,
     /// Every pane.
     pub panes: Vec<PaneRow>,
+    /// What did not answer, or not completely, where each session has a server of its own: nothing is known of what
+    /// is there. Empty where one server answers for all.
+    pub unlisted: Vec<Trouble>,
 }
 
 /// One pane, with the session and window that hold it. A window linked into two sessions gives two rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaneRow {
+    /// The process id of the server that has it.
+    pub server_pid: u32,
     /// The session's id.
     pub session: SessionId,
     /// The window's id.
@@ -149,7 +155,7 @@ impl Answered {
             .iter()
             .filter(|row| row.tags(at) == Some(tags))
             .map(|row| Owned {
-                server_pid: self.server_pid,
+                server_pid: row.server_pid,
                 at,
                 tags: tags.clone(),
                 session: row.session.clone(),
@@ -158,6 +164,11 @@ impl Answered {
                 session_name: row.session_name.clone(),
             })
             .collect()
+    }
+
+    /// Whether the server of this pid answered, completely.
+    pub fn is_from(&self, server_pid: u32) -> bool {
+        self.server_pid == server_pid || self.panes.iter().any(|row| row.server_pid == server_pid)
     }
 
     /// The row of a pane, by its id.

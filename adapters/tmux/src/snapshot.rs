@@ -43,7 +43,7 @@ fn row_format() -> String {
     format!("{facts}\t{s}\t{w}\t{p}\t#{{session_name}}\t#{{window_name}}")
 }
 
-fn parse_row(line: &str) -> Option<PaneRow> {
+fn parse_row(line: &str, server_pid: u32) -> Option<PaneRow> {
     let fields: Vec<&str> = line.split('\t').collect();
     if fields.len() != FIELDS {
         return None;
@@ -62,6 +62,7 @@ fn parse_row(line: &str) -> Option<PaneRow> {
     let own =
         |n: usize, id| tags::read(&fields[FACTS + n * tags::VALUES..FACTS + (n + 1) * tags::VALUES], id);
     Some(PaneRow {
+        server_pid,
         session: SessionId::from_backend(session),
         window: WindowId::from_backend(window),
         pane: PaneId::from_backend(pane),
@@ -95,7 +96,7 @@ fn read(stdout: &str) -> Read {
             return Read::NoEnd;
         } else if ended(line, server_pid) {
             complete = true;
-        } else if let Some(row) = parse_row(line) {
+        } else if let Some(row) = parse_row(line, server_pid) {
             panes.push(row);
         } else {
             bad.get_or_insert_with(|| line.to_owned());
@@ -104,7 +105,9 @@ fn read(stdout: &str) -> Read {
     match (complete, bad) {
         (false, _) => Read::NoEnd,
         (true, Some(line)) => Read::BadRow(line),
-        (true, None) => Read::Complete(Answered { server_pid, version: version.to_owned(), panes }),
+        (true, None) => {
+            Read::Complete(Answered { server_pid, version: version.to_owned(), panes, unlisted: Vec::new() })
+        }
     }
 }
 

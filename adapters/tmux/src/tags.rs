@@ -118,6 +118,7 @@ mod tests {
 
     fn owned(at: TagScope) -> Owned {
         let row = PaneRow {
+            server_pid: 42,
             session: SessionId::from_backend("$1"),
             window: WindowId::from_backend("@2"),
             pane: PaneId::from_backend("%3"),
@@ -130,7 +131,8 @@ mod tests {
             session_name: "one".to_owned(),
             window_name: "w".to_owned(),
         };
-        let seen = Answered { server_pid: 42, version: "3.3a".to_owned(), panes: vec![row] };
+        let seen =
+            Answered { server_pid: 42, version: "3.3a".to_owned(), panes: vec![row], unlisted: vec![] };
         seen.owned(&tags(), at).remove(0)
     }
 

@@ -154,6 +154,7 @@ fn no_answer_lacks_what_is_there_while_others_come_and_go() {
 #[test]
 fn an_id_that_is_none_of_tmux_is_refused_unasked() {
     let row = |session: &str, window: &str, pane: &str| PaneRow {
+        server_pid: 1,
         session: SessionId::from_backend(session),
         window: WindowId::from_backend(window),
         pane: PaneId::from_backend(pane),
@@ -172,14 +173,13 @@ fn an_id_that_is_none_of_tmux_is_refused_unasked() {
     for (session, window, pane) in
         [("one", "@1", "%1"), ("$1", "@1}", "%1"), ("$1", "@1", "%1 ; kill-server")]
     {
-        let seen =
-            Answered { server_pid: 1, version: "3.3a".into(), panes: vec![row(session, window, pane)] };
+        let seen = Answered { server_pid: 1, panes: vec![row(session, window, pane)], ..Answered::default() };
         let owned = seen.owned(&tags(1), TagScope::Session).remove(0);
         assert!(matches!(tmux.kill(&owned, KillScope::Session), KillReply::Refused(_)));
         let owned = seen.owned(&tags(1), TagScope::Pane).remove(0);
         assert!(matches!(tmux.submit(&owned), Delivery::NotDelivered(_)));
     }
-    let seen = Answered { server_pid: 1, version: "3.3a".into(), panes: vec![row("$1", "@1", "%1")] };
+    let seen = Answered { server_pid: 1, panes: vec![row("$1", "@1", "%1")], ..Answered::default() };
     let owned = seen.owned(&tags(1), TagScope::Session).remove(0);
     assert!(matches!(tmux.kill(&owned, KillScope::Session), KillReply::Unknown(_)));
 }

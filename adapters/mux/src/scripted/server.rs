@@ -43,6 +43,7 @@ impl Server {
         self.windows += 1;
         let sibling = self.panes.iter().find(|p| p.row.session == session).map(|p| p.row.clone());
         let row = PaneRow {
+            server_pid: self.pid,
             window: WindowId::from_backend(format!("w{}", self.windows - 1)),
             pane: self.next_pane(),
             pane_pid: Some(self.pid * 100 + self.made),

@@ -4,7 +4,8 @@ use crate::source::{Source, View, files, line_of, shipped};
 
 /// Where a multiplexer may be named in code or in a literal outside its own leaf, and why. Comments are not
 /// looked at: there a name is an example, and changes nothing when it is wrong.
-const MAY_NAME_A_MULTIPLEXER: [(&str, &str); 5] = [
+const MAY_NAME_A_MULTIPLEXER: [(&str, &str); 6] = [
+    ("adapters/psmux/", "what psmux sets and says under the other's name, to be taken for it"),
     ("src/backends.rs", "selection"),
     ("src/keeper/backend.rs", "the keeper's selection, which links no configuration"),
     ("src/ops/environment.rs", "variables of the caller's terminal, which no agent CLI gets"),

@@ -122,7 +122,7 @@ impl Psmux {
         let reply = match reply {
             Ok(reply) => reply,
             Err(said) => {
-                let binary = self.binary.exists().then(|| self.binary.clone());
+                let binary = std::fs::symlink_metadata(&self.binary).is_ok().then(|| self.binary.clone());
                 return Probe { binary, version: None, refused: refuse(ReplyClass::Failed, said) };
             }
         };

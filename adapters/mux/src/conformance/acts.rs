@@ -82,7 +82,8 @@ pub fn a_kill_reaches_its_scope_only(on: &dyn Harness) {
     spec.placement = Placement::InSession(session());
     let window = on.backend().create(&spec).expect("a window");
     let split = on.split_by_hand(&window.pane);
-    kill(4, TagScope::Window, KillScope::Window);
+    let by_window = look(on).owned(&tags(4), TagScope::Window).remove(0);
+    assert_eq!(on.backend().kill(&by_window, KillScope::Window), KillReply::Done);
     assert!(!there(&window.pane) && !there(&split) && there(&ctl.pane) && there(&other.pane));
 
     assert_eq!(on.backend().kill(&session(), KillScope::Session), KillReply::Done);

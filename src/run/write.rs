@@ -252,7 +252,8 @@ fn lock_round(root: &Dir, name: &str) -> io::Result<Option<&'static str>> {
         return Ok(Some("a lock falls while a copy of its descriptor is open"));
     }
     drop(heir);
-    if locks::probe(root, name) != Lease::Free {
+    // A client that is being started at this moment has a copy of every descriptor until its program begins.
+    if locks::wait_free(root, name, locks::PATIENCE) != Lease::Free {
         return Ok(Some("a lock stays when its last descriptor is closed"));
     }
     Ok(None)

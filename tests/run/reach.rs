@@ -232,7 +232,8 @@ fn a_recorded_number_that_another_process_has_by_now_is_not_signalled() {
         value[field] = other.number_of(&value[field]);
         std::fs::write(world.run_dir(&run).join(file), serde_json::to_vec(&value).unwrap()).unwrap();
     }
-    let stop = world.loopmux(["stop", "--force", "--json", &run]).exits(0).json();
+    // It asks by what is recorded, and insists by what it finds.
+    let stop = world.loopmux(["stop", "--grace", "100ms", "--json", &run]).exits(0).json();
     assert!(!alive(cli), "{stop}");
     for other in &others {
         assert!(alive(other.0.id()), "a bystander was ended: {stop}");

@@ -15,6 +15,14 @@
 
 #[cfg(debug_assertions)]
 mod active;
+#[cfg(all(debug_assertions, unix))]
+mod unix;
+#[cfg(all(debug_assertions, windows))]
+mod windows;
+#[cfg(all(debug_assertions, unix))]
+use unix as system;
+#[cfg(all(debug_assertions, windows))]
+use windows as system;
 
 /// The name of every step.
 pub const POINTS: &[&str] = &[
@@ -115,12 +123,12 @@ pub fn around_file<T>(verb: &str, file: &str, step: impl FnOnce() -> T) -> T {
 /// Whether the disk has room for what the step under way is about to do; asked right before it is done.
 ///
 /// # Errors
-/// `ENOSPC`, where a test wants it.
+/// A full disk, where a test wants it.
 #[inline]
-pub fn room() -> rustix::io::Result<()> {
+pub fn room() -> std::io::Result<()> {
     #[cfg(debug_assertions)]
     if active::is_full() {
-        return Err(rustix::io::Errno::NOSPC);
+        return Err(crate::at::full());
     }
     Ok(())
 }

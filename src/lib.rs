@@ -4,6 +4,7 @@
 //! that something ended comes from the kernel (a lock that the agent inherits) and from write-once receipts of
 //! the keeper in its window. The multiplexer's word can only veto, and name a cause.
 
+pub mod at;
 pub mod backends;
 pub mod cli;
 pub mod config;

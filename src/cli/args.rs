@@ -5,7 +5,7 @@ use crate::config::{BackendChoice, Size, parse_duration};
 use crate::verdict::Status;
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueHint};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -436,18 +436,11 @@ fn count(text: &str) -> Result<usize, &'static str> {
 }
 
 fn variable(text: OsString) -> Result<(OsString, OsString), &'static str> {
-    let bytes = text.as_encoded_bytes();
-    match bytes.iter().position(|b| *b == b'=') {
+    match crate::run::text::split_at_first(&text, b'=') {
         None => Err("write it as NAME=VALUE"),
-        Some(0) => Err("the name is empty"),
-        Some(at) => Ok((part(&bytes[..at]), part(&bytes[at + 1..]))),
+        Some((name, _)) if name.is_empty() => Err("the name is empty"),
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
     }
-}
-
-#[cfg(unix)]
-fn part(bytes: &[u8]) -> OsString {
-    use std::os::unix::ffi::OsStrExt;
-    OsStr::from_bytes(bytes).to_owned()
 }
 
 /// What one invocation asks for, before clap has agreed to it: the error for a program must not depend on whether

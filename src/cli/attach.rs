@@ -1,5 +1,14 @@
 //! `loopmux attach`: a person's way to a run's window.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+#[cfg(unix)]
+use unix::replace_this_process;
+#[cfg(windows)]
+use windows::replace_this_process;
+
 use super::args::AttachArgs;
 use super::error::{CliError, ErrorCode, Outcome};
 use super::page::{self, shown};
@@ -220,10 +229,4 @@ fn typed(words: &[OsString]) -> String {
 fn not_executed(command: &Command, e: &std::io::Error) -> CliError {
     let program = command.get_program().to_string_lossy();
     CliError::new(ErrorCode::MuxMissing, format!("cannot execute {}: {e}", shown(&program)))
-}
-
-#[cfg(unix)]
-fn replace_this_process(command: &mut Command) -> std::io::Error {
-    use std::os::unix::process::CommandExt;
-    command.exec()
 }

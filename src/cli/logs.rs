@@ -12,12 +12,10 @@ use crate::run::locks;
 use crate::run::output::{LogReader, Piece};
 use crate::run::store::{AttemptRead, RunRead};
 use crate::verdict::{EngineSeen, Lease, Life, Observation};
-use crate::wake;
-use rustix::fs::inotify;
+use crate::wake::{self, AsSource, Source};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// `data` of `logs --json`.
@@ -307,43 +305,34 @@ fn has_ended(view: &RunView, n: u32) -> bool {
 /// Sleeps until something is written in a directory. One notification instance per process; without it, a look
 /// every second.
 struct Watch {
-    inotify: Option<OwnedFd>,
+    files: Option<wake::Files>,
     /// A reader that went away is noticed without writing to it.
-    pipe: Option<io::Stdout>,
+    reader: Option<wake::Reader>,
 }
 
 impl Watch {
     fn begin() -> Self {
-        let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
-        let stdout = io::stdout();
-        let is_pipe = rustix::fs::fstat(&stdout)
-            .is_ok_and(|s| rustix::fs::FileType::from_raw_mode(s.st_mode) == rustix::fs::FileType::Fifo);
-        Self { inotify: inotify::init(flags).ok(), pipe: is_pipe.then_some(stdout) }
+        Self { files: wake::Files::new().ok(), reader: wake::Reader::of_output() }
     }
 
     fn add(&mut self, dir: &std::path::Path) {
-        use inotify::WatchFlags as W;
-        let what = W::MODIFY | W::CREATE | W::MOVED_TO | W::CLOSE_WRITE | W::ONLYDIR;
-        if let Some(fd) = &self.inotify
-            && inotify::add_watch(fd, dir, what).is_err()
-        {
-            self.inotify = None;
+        if self.files.as_ref().is_some_and(|files| files.add(dir).is_err()) {
+            self.files = None;
         }
     }
 
     /// Fails as a write would where the reader of our output went away.
     fn sleep(&mut self) -> Result<(), CliError> {
-        let events = self.inotify.as_ref().map(AsFd::as_fd);
-        let pipe = self.pipe.as_ref().map(AsFd::as_fd);
-        let fds: Vec<BorrowedFd<'_>> = events.into_iter().chain(pipe).collect();
-        let woke = wake::wait(&fds, Some(wake::SAFETY))
+        let files = self.files.as_ref().map(AsSource::as_source);
+        let reader = self.reader.as_ref().map(AsSource::as_source);
+        let sources: Vec<Source<'_>> = files.into_iter().chain(reader).collect();
+        let woke = wake::wait(&sources, Some(wake::SAFETY))
             .map_err(|e| CliError::new(ErrorCode::Io, format!("cannot wait for output: {e}")))?;
-        if let Some(fd) = &self.inotify {
-            let mut buffer = [0; 4096];
-            while rustix::io::read(fd, &mut buffer).is_ok_and(|n| n > 0) {}
+        if let Some(files) = &self.files {
+            files.drain();
         }
-        let at_pipe = usize::from(self.inotify.is_some());
-        if self.pipe.is_some() && woke == wake::Woke::By(at_pipe) {
+        let at_reader = usize::from(self.files.is_some());
+        if self.reader.is_some() && woke == wake::Woke::By(at_reader) {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
         }
         Ok(())

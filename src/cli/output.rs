@@ -162,7 +162,7 @@ impl Output {
         if told.is_some() || !io::stdout().is_terminal() {
             return told;
         }
-        let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
-        Some(size.map(|s| usize::from(s.ws_col)).filter(|c| *c > 0).unwrap_or(COLUMNS))
+        let size = terminal_size::terminal_size_of(io::stdout());
+        Some(size.map(|(width, _)| usize::from(width.0)).filter(|c| *c > 0).unwrap_or(COLUMNS))
     }
 }

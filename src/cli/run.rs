@@ -166,7 +166,7 @@ fn directory(asked: Option<&Path>) -> Result<PathBuf, CliError> {
     let here = std::env::current_dir()
         .map_err(|e| CliError::new(ErrorCode::Usage, format!("the current directory cannot be used: {e}")))?;
     let path = asked.map_or_else(|| here.clone(), |dir| here.join(dir));
-    match path.canonicalize() {
+    match crate::config::canonical(&path) {
         Ok(path) if path.is_dir() => Ok(path),
         Ok(_) => Err(CliError::new(ErrorCode::Usage, format!("--cwd {} is no directory", path.display()))),
         Err(e) => {

@@ -8,7 +8,6 @@ use super::refs::Refs;
 use super::report::{AttemptReport, ProcessReport, RunAndAttempts, RunReport};
 use super::{Context, words};
 use crate::observe::{self, AttemptView, RunView};
-use crate::ops::end::holders;
 use crate::process::{Identity, Scan};
 use crate::run::files::Work;
 use crate::run::store::RunRead;
@@ -61,7 +60,7 @@ fn held_by(read: &RunRead, view: &RunView) -> Vec<Option<Scan>> {
     let attempts = view.attempts.known().map_or(&[][..], Vec::as_slice);
     let look = |a: &AttemptView| match (&a.evidence.lease, read.attempt(a.n)) {
         (Lease::Held, Observation::Known(attempt)) => {
-            let scan = holders(&attempt);
+            let scan = observe::holders(&attempt);
             // Whoever is older than the keeper cannot have got the lease from it.
             Some(match a.keeper() {
                 Some(keeper) => scan.since(keeper),

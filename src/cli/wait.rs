@@ -8,8 +8,7 @@ use crate::process::{Handle, Opened};
 use crate::run::files::name;
 use crate::run::store::RunRead;
 use crate::verdict::{Cause, EngineSeen, Life, Observation, Verdict, exit_code_of_all};
-use crate::wake;
-use std::os::fd::AsFd;
+use crate::wake::{self, AsSource, Source};
 use std::time::{Duration, Instant};
 
 /// How long the keeper may take to say what went away, after a loss is proven.
@@ -44,10 +43,10 @@ pub fn execute(ctx: &Context, args: &WaitArgs) -> Outcome {
         for ((sleeper, view), run) in waits.iter_mut().zip(&views).zip(&runs) {
             sleeper.follow(view, run);
         }
-        let fds: Vec<_> =
-            waits.iter().zip(&over).filter(|(_, o)| !**o).flat_map(|(s, _)| s.descriptors()).collect();
+        let sources: Vec<_> =
+            waits.iter().zip(&over).filter(|(_, o)| !**o).flat_map(|(s, _)| s.sources()).collect();
         let limit = left.map_or(wake::SAFETY, |l| l.min(wake::SAFETY));
-        if let Err(e) = wake::wait(&fds, Some(limit)) {
+        if let Err(e) = wake::wait(&sources, Some(limit)) {
             tracing::warn!("cannot wait for events: {e}");
             std::thread::sleep(limit);
         }
@@ -98,8 +97,8 @@ impl Sleeper {
                 Opened::Gone | Opened::Unknown(_) => None,
             });
         }
-        // A process that has ended stays readable, and would end every sleep at once.
-        if self.process.as_ref().is_some_and(|p| readable(p.as_fd())) {
+        // A process that has ended goes on telling it, and would end every sleep at once.
+        if self.process.as_ref().is_some_and(|p| wake::is_ready(p.as_source())) {
             self.process = None;
         }
         if !driven
@@ -109,20 +108,13 @@ impl Sleeper {
         {
             self.lease = Some(LeaseWait::start(attempt.dir(), name::LEASE));
         }
-        if self.lease.as_ref().and_then(LeaseWait::as_fd).is_some_and(readable) {
+        if self.lease.as_ref().and_then(LeaseWait::source).is_some_and(wake::is_ready) {
             self.lease = None;
         }
     }
 
-    fn descriptors(&self) -> impl Iterator<Item = std::os::fd::BorrowedFd<'_>> {
-        self.process
-            .as_ref()
-            .map(AsFd::as_fd)
-            .into_iter()
-            .chain(self.lease.as_ref().and_then(LeaseWait::as_fd))
+    fn sources(&self) -> impl Iterator<Item = Source<'_>> {
+        let process = self.process.as_ref().map(AsSource::as_source);
+        process.into_iter().chain(self.lease.as_ref().and_then(LeaseWait::source))
     }
-}
-
-fn readable(fd: std::os::fd::BorrowedFd<'_>) -> bool {
-    matches!(wake::wait(&[fd], Some(Duration::ZERO)), Ok(wake::Woke::By(_)))
 }

@@ -14,10 +14,7 @@ pub fn end(end: &End) -> String {
 }
 
 fn signal_name(signal: i32) -> String {
-    let Some(name) = rustix::process::Signal::from_named_raw(signal) else { return String::new() };
-    let name = format!("{name:?}");
-    let short = name.trim_matches('"').trim_start_matches("Signal::").trim_start_matches("SIG");
-    format!(" (SIG{short})")
+    crate::process::signal_name(signal).map_or_else(String::new, |name| format!(" (SIG{name})"))
 }
 
 /// What became of an attempt, in one sentence.

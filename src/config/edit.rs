@@ -52,19 +52,13 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut temp = tempfile::NamedTempFile::new_in(dir)?;
     match path.metadata() {
         Ok(old) => temp.as_file().set_permissions(old.permissions())?,
-        Err(_) => temp.as_file().set_permissions(ordinary())?,
+        // A configuration in a project is shared with it.
+        Err(_) => super::places::share(temp.as_file())?,
     }
     temp.write_all(text.as_bytes())?;
     temp.as_file().sync_all()?;
     temp.persist(path)?;
     Ok(())
-}
-
-#[cfg(unix)]
-fn ordinary() -> std::fs::Permissions {
-    use std::os::unix::fs::PermissionsExt;
-    // A configuration in a project is shared with it.
-    std::fs::Permissions::from_mode(0o644)
 }
 
 #[cfg(test)]

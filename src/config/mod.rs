@@ -16,7 +16,7 @@ pub use duration::{BadDuration, format_duration, parse_duration};
 pub use edit::set_backend;
 pub use env::Env;
 pub use file::{KEYS, LineError};
-pub use places::{Project, project, state_dir, user_config_file};
+pub use places::{Project, canonical, project, state_dir, user_config_file};
 pub use settings::{Flags, Setting, Settings, Source};
 pub use values::{BackendChoice, BadValue, Program, Size, Socket};
 

@@ -1,12 +1,23 @@
 //! Where the state, the configuration and the project are.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+pub(super) use system::share;
+
 use super::env::bad;
 use super::settings::{Setting, Source};
 use super::{ConfigError, Env, PROJECT_FILE};
 use std::path::{Path, PathBuf};
 
 /// The state directory: `LOOPMUX_STATE_DIR`, which must be absolute, else `$XDG_STATE_HOME/loopmux`, else
-/// `~/.local/state/loopmux`. Whether it is there is another question.
+/// `~/.local/state/loopmux`; on Windows `%LOCALAPPDATA%\loopmux\state`. Whether it is there is another question.
 ///
 /// # Errors
 /// The variable's path is relative, or there is no home either.
@@ -19,19 +30,14 @@ pub fn state_dir(env: &Env) -> Result<Setting<PathBuf>, ConfigError> {
         }
         return Ok(Setting { value: path.to_owned(), source: Source::Environment(NAME) });
     }
-    if let Some(base) = absolute(env, "XDG_STATE_HOME") {
-        return Ok(Setting { value: base.join("loopmux"), source: Source::Environment("XDG_STATE_HOME") });
-    }
-    let home = absolute(env, "HOME").ok_or(ConfigError::NoHome)?;
-    Ok(Setting { value: home.join(".local/state/loopmux"), source: Source::Default })
+    system::state_dir(env).ok_or(ConfigError::NoHome)
 }
 
 /// The user's configuration file: `$XDG_CONFIG_HOME/loopmux/config.toml`, else
-/// `~/.config/loopmux/config.toml`, or `None` for a user without a home. Whether it is there is another
-/// question.
+/// `~/.config/loopmux/config.toml`, on Windows `%APPDATA%\loopmux\config.toml`, or `None` for a user without a home.
+/// Whether it is there is another question.
 pub fn user_config_file(env: &Env) -> Option<PathBuf> {
-    let base = absolute(env, "XDG_CONFIG_HOME").or_else(|| Some(absolute(env, "HOME")?.join(".config")));
-    Some(base?.join("loopmux/config.toml"))
+    system::user_config_file(env)
 }
 
 /// A base directory. The XDG specification has relative ones ignored.
@@ -89,9 +95,17 @@ fn nearest_marked<'a>(dirs: impl Iterator<Item = &'a Path>) -> Result<Option<Pro
     Ok(None)
 }
 
+/// The path without links, in the way in which programs take one.
+///
+/// # Errors
+/// As the operating system says; nothing is there, among it.
+pub fn canonical(path: &Path) -> std::io::Result<PathBuf> {
+    path.canonicalize().map(|path| system::plain(&path))
+}
+
 /// The path without links, or, where nothing is there any more, made plain by its text alone.
 fn settled(path: &Path) -> Result<PathBuf, ConfigError> {
-    match path.canonicalize() {
+    match canonical(path) {
         Ok(path) => Ok(path),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             let mut plain = PathBuf::new();

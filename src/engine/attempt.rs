@@ -12,8 +12,7 @@ use crate::run::record::Change;
 use crate::run::store::{AttemptRead, RunRead};
 use crate::run::write::StoreError;
 use crate::verdict::{Cause, Lease, MuxObject, Observation, Verdict};
-use crate::wake;
-use std::os::fd::{AsFd, BorrowedFd};
+use crate::wake::{self, AsSource};
 use std::time::{Duration, Instant, SystemTime};
 
 /// How long the keeper may take to say what went away, after the end is proven.
@@ -46,10 +45,6 @@ impl Deadline {
         let wall = self.wall.duration_since(now()).unwrap_or(Duration::ZERO);
         self.monotonic.saturating_duration_since(Instant::now()).min(wall)
     }
-}
-
-fn has_ended(fd: BorrowedFd<'_>) -> bool {
-    matches!(wake::wait(&[fd], Some(Duration::ZERO)), Ok(wake::Woke::By(_)))
 }
 
 /// What the watch remembers between two looks.
@@ -93,7 +88,7 @@ impl Engine<'_> {
         let mut keeper: Option<Handle> = None;
         let mut lease: Option<LeaseWait> = None;
         loop {
-            watch.pane_ended = pane.as_ref().is_some_and(|pane| has_ended(pane.as_fd()));
+            watch.pane_ended = pane.as_ref().is_some_and(|pane| wake::is_ready(pane.as_source()));
             let view = attempt_on_disk(&attempt);
             self.note_unknowns(&mut watch, &view)?;
             if let Some(done) = self.step(run, &attempt, &mut watch, view, &mut keeper)? {
@@ -106,13 +101,14 @@ impl Engine<'_> {
                 // A launch may come to nothing in silence, and whoever asked for a stop may die over it.
                 (None, None) => wake::SAFETY,
             };
-            // What has ended stays readable, and would end every sleep: then the lease is what is waited for.
-            let process = keeper.as_ref().map(AsFd::as_fd).or_else(|| pane.as_ref().map(AsFd::as_fd));
-            let process = process.filter(|fd| !has_ended(*fd));
+            // What has ended goes on telling it, and would end every sleep: then the lease is what is waited for.
+            let process =
+                keeper.as_ref().map(AsSource::as_source).or_else(|| pane.as_ref().map(AsSource::as_source));
+            let process = process.filter(|source| !wake::is_ready(*source));
             if process.is_none() && lease.is_none() && watch.started {
                 lease = Some(LeaseWait::start(attempt.dir(), name::LEASE));
             }
-            let lease = lease.as_ref().and_then(LeaseWait::as_fd).filter(|fd| !has_ended(*fd));
+            let lease = lease.as_ref().and_then(LeaseWait::source).filter(|source| !wake::is_ready(*source));
             self.wakes.sleep(process.or(lease), limit);
         }
     }
@@ -257,7 +253,7 @@ impl Engine<'_> {
             grace: Duration::from_millis(self.file.grace_ms),
             force: watch.tried.is_some(),
             mux: Some(self.mux),
-            wake: vec![signals.as_fd()],
+            wake: vec![signals.as_source()],
             urgent: &urgent,
             spared: &[],
         };

@@ -17,10 +17,9 @@ use crate::run::store::RunRead;
 use crate::run::text::OsText;
 use crate::run::write::{EngineRun, ProjectWrite, Staged, StoreError, WriteStore};
 use crate::verdict::{End, Observation, Obstacle, Verdict, permit};
-use crate::wake::{self, Inbox};
+use crate::wake::{self, AsSource, Inbox};
 use loopmux_mux::{CreateError, Multiplexer};
 use std::ffi::OsString;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -355,9 +354,7 @@ impl Window<'_> {
             if there() {
                 return Ok(None);
             }
-            let ended = pane.as_ref().is_some_and(|p| {
-                matches!(wake::wait(&[p.as_fd()], Some(Duration::ZERO)), Ok(wake::Woke::By(_)))
-            });
+            let ended = pane.as_ref().is_some_and(|p| wake::is_ready(p.as_source()));
             if let Some(why) = came_to_nothing(self.dir, self.number) {
                 return Ok(Some(why));
             }
@@ -368,8 +365,9 @@ impl Window<'_> {
                 let late = || "its window did not start in time".to_owned();
                 return Ok(Some(trouble.unwrap_or_else(late)));
             }
-            let fds: Vec<_> = inbox.iter().map(AsFd::as_fd).chain(pane.iter().map(AsFd::as_fd)).collect();
-            if wake::wait(&fds, Some(wake::SAFETY)).is_ok()
+            let pane = pane.iter().map(AsSource::as_source);
+            let sources: Vec<_> = inbox.iter().map(AsSource::as_source).chain(pane).collect();
+            if wake::wait(&sources, Some(wake::SAFETY)).is_ok()
                 && let Some(inbox) = &inbox
             {
                 inbox.drain();

@@ -11,7 +11,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// There is no such backend in this program, or its socket cannot be used.
-pub(super) fn open(mux: &MuxRef) -> Result<Box<dyn Multiplexer>, String> {
+pub(in crate::keeper) fn open(mux: &MuxRef) -> Result<Box<dyn Multiplexer>, String> {
     match mux.backend.as_str() {
         #[cfg(unix)]
         "tmux" => {

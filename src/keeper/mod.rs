@@ -18,18 +18,19 @@
 //! Beside it: `sink` records what the pane prints, `explain` asks the multiplexer once after a hang-up.
 
 mod backend;
-mod explain;
-mod keep;
-mod leftovers;
 mod open;
-mod park;
 mod receipts;
-mod signals;
 pub mod sink;
-mod spawn;
-mod tend;
-mod terminal;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 mod words;
+
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
 
 use crate::run::files::KEEPER_PROTOCOL;
 use std::ffi::OsString;
@@ -41,14 +42,15 @@ use std::path::{Path, PathBuf};
 ///
 /// * `keep DIR`: the program of a window, for the directory of an attempt or an engine.
 /// * `sink DIR MARK`: records its standard input as the output log of DIR, to its end or to the mark.
-/// * `explain DIR`: writes what the multiplexer says about a terminal that went away.
+/// * what is a part of the keeper on one platform only: `explain DIR` on Unix writes what the multiplexer says about a
+///   terminal that went away, `sentinel PID` on Windows dies with its keeper.
 /// * `--protocol`: prints [`KEEPER_PROTOCOL`].
 pub fn dispatch(args: &[OsString]) -> Option<i32> {
     let words: Vec<&std::ffi::OsStr> = args.iter().skip(1).map(OsString::as_os_str).collect();
     match (words.first()?.to_str()?, &words[1..]) {
-        ("keep", [dir]) => Some(keep::keep(Path::new(dir))),
+        ("keep", [dir]) => Some(system::keep(Path::new(dir))),
         ("sink", [dir, mark]) => Some(sink::main(Path::new(dir), mark)),
-        ("explain", [dir]) => Some(explain::main(Path::new(dir))),
+        (part, more) if system::PARTS.contains(&part) => Some(system::part(part, more)),
         ("--protocol", []) => Some(i32::from(writeln!(std::io::stdout(), "{KEEPER_PROTOCOL}").is_err())),
         _ => None,
     }

@@ -91,11 +91,8 @@ pub(super) fn open(path: &Path) -> Result<Ready, Not> {
     }
 }
 
-/// Opens the lease, makes it if it is not there, and locks it.
 fn take_lease(dir: &Dir) -> Result<File, TakeError> {
-    let file = dir.open_or_create_lock(name::LEASE)?;
-    fault::around("lock.lease", || locks::take(&file))?;
-    Ok(file)
+    fault::around("lock.lease", || locks::take_lease(dir, name::LEASE))
 }
 
 /// Whether no keeper has been here. What cannot be looked at counts as used.

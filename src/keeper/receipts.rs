@@ -1,7 +1,9 @@
 //! Writing receipts, and waking whoever waits for them.
 
+use crate::process;
 use crate::run::dir::{Dir, Temp, WriteError};
-use crate::run::files::{LaunchFile, RefusedFile, SCHEMA, name, now_ms};
+use crate::run::files::{LaunchFile, RefusedFile, SCHEMA, StartFile, name, now_ms};
+use loopmux_mux::Here;
 use serde::Serialize;
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -96,6 +98,22 @@ impl<'d> Receipts<'d> {
         if let Some(path) = &self.poke {
             crate::wake::poke(Path::new(path));
         }
+    }
+}
+
+/// What the start receipt says.
+pub(super) fn start_receipt(launch: &LaunchFile, here: Option<&Here>) -> StartFile {
+    // A server whose process cannot be looked at stays unnamed: a number alone names nobody.
+    let server = here.and_then(|here| here.server_pid).and_then(|pid| process::identify(pid).ok().flatten());
+    StartFile {
+        schema: SCHEMA,
+        token: launch.tags.token.clone(),
+        keeper: process::current(),
+        host: process::host().clone(),
+        server,
+        session: here.and_then(|here| here.session.clone()),
+        pane: here.and_then(|here| here.pane.clone()),
+        at_ms: now_ms(),
     }
 }
 

@@ -3,15 +3,14 @@
 //! It is started by the multiplexer, reads its standard input to the end or to the keeper's mark, and holds the lock
 //! of `output.log` from the moment that file has its name: a log that is there and not locked is complete.
 
-use crate::run::dir::Dir;
+use crate::at;
+use crate::run::dir::{Dir, random_hex};
 use crate::run::files::name;
 use crate::run::output::{part_name, starts};
-use rustix::io::Errno;
-use std::ffi::OsStr;
+use loopmux_mux::{Here, Multiplexer};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Bytes of one read.
@@ -41,10 +40,27 @@ pub(super) fn mark(nonce: &str) -> String {
     format!("\x18\x1bPloopmux-end;{nonce}\x1b\\")
 }
 
+/// Has this window's output recorded from here on, and gives the mark that ends the record.
+pub(super) fn begin(
+    dir: &Dir,
+    mux: Result<Box<dyn Multiplexer>, String>,
+    here: Option<&Here>,
+) -> Result<String, String> {
+    let mux = mux?;
+    let (Some(server), Some(pane)) = (here.and_then(|h| h.server_pid), here.and_then(|h| h.pane.as_ref()))
+    else {
+        return Err("this is no window of a multiplexer".to_owned());
+    };
+    let nonce = random_hex(8);
+    let words: [OsString; 4] =
+        [super::own_path().into(), "sink".into(), dir.path().as_os_str().to_owned(), nonce.clone().into()];
+    mux.pipe(server, pane, Some(&words)).map_err(|e| e.to_string())?;
+    Ok(mark(&nonce))
+}
+
 /// The sink's program.
 pub(super) fn main(path: &Path, nonce: &OsStr) -> i32 {
-    // The end of the server, or of a login, is told by the end of the input, after the last byte.
-    super::signals::ignore(&[libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGPIPE]);
+    super::system::outlive_the_terminal();
     let Ok(dir) = Dir::open(path) else { return 1 };
     let mark = mark(&nonce.to_string_lossy());
     record(&dir, io::stdin().lock(), mark.as_bytes(), Limits::KEPT);
@@ -221,39 +237,26 @@ impl Part {
     /// Makes sure that so many more bytes fit, where the file system can promise that.
     fn take_room(&mut self, bytes: u64) -> io::Result<()> {
         while self.len + bytes > self.room {
-            match take(&self.file, self.room, STEP) {
-                Ok(()) => self.room += STEP,
-                Err(Errno::INTR) => {}
+            if at::take_room_ahead(&self.file, self.room, STEP)? {
+                self.room += STEP;
+            } else {
                 // It promises nothing: what can be written shows when it is written.
-                Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.room = u64::MAX,
-                Err(e) => return Err(e.into()),
+                self.room = u64::MAX;
             }
         }
         Ok(())
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(bytes, self.len)?;
+        at::write_all_at(&self.file, bytes, self.len)?;
         self.len += bytes.len() as u64;
         Ok(())
     }
 
     /// Gives back the room that was not used.
     fn cut(&self) {
-        let _ = rustix::fs::ftruncate(self.file.as_fd(), self.len);
+        let _ = self.file.set_len(self.len);
     }
-}
-
-/// Takes room for a file beyond its end.
-#[cfg(target_os = "linux")]
-fn take(file: &File, from: u64, bytes: u64) -> rustix::io::Result<()> {
-    rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, from, bytes)
-}
-
-/// No room can be taken in advance here.
-#[cfg(not(target_os = "linux"))]
-fn take(_file: &File, _from: u64, _bytes: u64) -> rustix::io::Result<()> {
-    Err(Errno::OPNOTSUPP)
 }
 
 #[cfg(test)]

@@ -2,11 +2,10 @@
 //! one that would have waited for it was killed.
 
 use super::attempt::AttemptView;
+use super::holders::holders as lease_holders;
 use crate::process::{self, Identity, Note, Scan};
-use crate::run::files::name;
 use crate::run::store::AttemptRead;
 use crate::verdict::Observation;
-use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 /// Somebody who has a lease's file open only to look at it closes it within this time.
@@ -143,22 +142,14 @@ fn members(sweep: &mut Sweep, view: &AttemptView) {
 
 /// An observer has the file open for a moment: only who still has it later counts.
 fn holders(sweep: &mut Sweep, read: &AttemptRead, keeper: Option<&Identity>) {
-    let lease = match read.dir().open_lock(name::LEASE).and_then(|f| f.metadata()) {
-        Ok(meta) => (meta.dev(), meta.ino()),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
-        Err(e) => {
-            sweep.refused.push(format!("cannot look at its lease: {e}"));
-            return;
-        }
-    };
-    let mut scan = process::holders(lease.0, lease.1);
+    let mut scan = lease_holders(read);
     let me = std::process::id();
     for _ in 1..LOOKS {
         if scan.found.iter().all(|note| note.id.pid == me) {
             break;
         }
         std::thread::sleep(PROBING);
-        let again = process::holders(lease.0, lease.1);
+        let again = lease_holders(read);
         scan.found.retain(|note| again.found.iter().any(|n| n.id == note.id));
         scan.refused = again.refused;
     }

@@ -7,7 +7,7 @@
 mod insist;
 mod lease_wait;
 
-pub use insist::{Survivor, holders};
+pub use insist::Survivor;
 pub use lease_wait::LeaseWait;
 
 use crate::fault;
@@ -16,8 +16,8 @@ use crate::process::{Handle, Opened, Signal};
 use crate::run::files::name;
 use crate::run::store::AttemptRead;
 use crate::verdict::{Lease, Observation, Verdict};
+use crate::wake::Source;
 use loopmux_mux::{KillReply, KillScope, Multiplexer, Snapshot, TagScope, Trouble};
-use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 /// How long a program may take to notice that its terminal went away, before it is killed.
@@ -40,8 +40,8 @@ pub struct Manner<'a> {
     pub force: bool,
     /// The multiplexer, if it can be used.
     pub mux: Option<&'a dyn Multiplexer>,
-    /// Descriptors that may bring [`Manner::urgent`] about.
-    pub wake: Vec<BorrowedFd<'a>>,
+    /// What may bring [`Manner::urgent`] about.
+    pub wake: Vec<Source<'a>>,
     /// Somebody lost patience: insist now.
     pub urgent: &'a dyn Fn() -> bool,
     /// Processes that are not ended: whoever stops from inside the run.

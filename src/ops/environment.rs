@@ -3,13 +3,13 @@
 
 use crate::run::dir::{Dir, WriteError};
 use crate::run::files::name;
+use crate::run::text::after_prefix;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 /// Before the names of what `--env` asked for, in the environment of a detached engine.
-const CARRIED: &[u8] = b"LOOPMUX_EXTRA_ENV_";
+const CARRIED: &str = "LOOPMUX_EXTRA_ENV_";
 
 /// Names and values.
 pub type Vars = Vec<(OsString, OsString)>;
@@ -17,9 +17,9 @@ pub type Vars = Vec<(OsString, OsString)>;
 /// The environment of a detached engine, which carries what `--env` asked for beside the caller's own.
 pub fn carrying(caller: Vars, extra: Vars) -> Vars {
     let carried = extra.into_iter().map(|(name, value)| {
-        let mut long = CARRIED.to_vec();
-        long.extend_from_slice(name.as_bytes());
-        (OsString::from_vec(long), value)
+        let mut long = OsString::from(CARRIED);
+        long.push(name);
+        (long, value)
     });
     let ours: BTreeMap<OsString, OsString> = carried.collect();
     split(caller).0.into_iter().chain(ours).collect()
@@ -29,8 +29,8 @@ pub fn carrying(caller: Vars, extra: Vars) -> Vars {
 pub fn split(vars: impl IntoIterator<Item = (OsString, OsString)>) -> (Vars, Vars) {
     let (mut caller, mut extra) = (Vec::new(), Vec::new());
     for (name, value) in vars {
-        match name.as_bytes().strip_prefix(CARRIED) {
-            Some(short) => extra.push((OsStr::from_bytes(short).to_owned(), value)),
+        match after_prefix(&name, CARRIED) {
+            Some(short) => extra.push((short.to_owned(), value)),
             None => caller.push((name, value)),
         }
     }

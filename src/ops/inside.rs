@@ -2,16 +2,23 @@
 //! reports. So it goes on in a copy of itself that has left the window: a session of its own, none of our
 //! descriptors, none of the run's names; and it registers with the keeper, which does not wait for it.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
+use crate::at;
 use crate::observe::attempt_on_disk;
 use crate::process;
 use crate::run::dir::{Dir, WriteError};
 use crate::run::files::{HandoverFile, SCHEMA, name};
 use crate::run::store::{AttemptRead, RunRead};
 use crate::verdict::Observation;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -66,16 +73,14 @@ pub fn leave<'r>(
     let file = reports.join(format!("{id}.{act}.txt"));
     let start = |source| LeaveError::Start { file: file.clone(), source };
     std::fs::DirBuilder::new().recursive(true).create(reports).map_err(start)?;
-    let out =
-        File::options().create(true).write(true).truncate(true).mode(0o600).open(&file).map_err(start)?;
+    let out = at::new_private_file().open(&file).map_err(start)?;
     let mut command = Command::new(std::env::current_exe().map_err(start)?);
     command.args(std::env::args_os().skip(1)).env(LEFT, "1").stdin(Stdio::null());
     command.stdout(out.try_clone().map_err(start)?).stderr(out);
     for name in NAMES {
         command.env_remove(name);
     }
-    leave_session(&mut command);
-    let child = command.spawn().map_err(start)?;
+    let child = system::spawn_outside(&mut command).map_err(start)?;
     Ok(Some(Copy { file, child }))
 }
 
@@ -116,7 +121,7 @@ fn attempts(run: &RunRead) -> Vec<AttemptRead> {
 
 /// Ancestry is exact while the keeper lives; token and descriptor are for when it does not.
 fn surrounds(attempt: &AttemptRead) -> bool {
-    is_ancestor(attempt) || carries_token(attempt) || holds_lease(attempt)
+    is_ancestor(attempt) || carries_token(attempt) || system::holds_lease(attempt)
 }
 
 fn is_ancestor(attempt: &AttemptRead) -> bool {
@@ -131,29 +136,6 @@ fn carries_token(attempt: &AttemptRead) -> bool {
     }
 }
 
-fn holds_lease(attempt: &AttemptRead) -> bool {
-    let lease = attempt.dir().open_lock(name::LEASE).and_then(|f| f.metadata()).map(|m| (m.dev(), m.ino()));
-    let (Ok(lease), Ok(mine)) = (lease, std::fs::read_dir("/proc/self/fd")) else { return false };
-    mine.flatten()
-        .filter_map(|entry| std::fs::metadata(entry.path()).ok())
-        .any(|open| (open.dev(), open.ino()) == lease)
-}
-
 fn register(attempt: &Dir) -> Result<(), WriteError> {
     attempt.replace(name::HANDOVER, &HandoverFile { schema: SCHEMA, stopper: process::current() })
-}
-
-#[allow(unsafe_code)]
-fn leave_session(command: &mut Command) {
-    // SAFETY: between fork and exec only two system calls are made, both safe after a fork.
-    unsafe {
-        command.pre_exec(|| {
-            rustix::process::setsid()?;
-            // The lease of the run may be among the inherited descriptors.
-            if libc::close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC as libc::c_int) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(())
-        });
-    }
 }

@@ -12,6 +12,7 @@ use crate::run::files::{
     CreatedFile, EnvFile, KEEPER_PROTOCOL, LaunchFile, Role, RunFile, SCHEMA, Work, name, now_ms,
 };
 use crate::run::id::mint_token;
+use crate::run::locks;
 use crate::run::text::OsText;
 use crate::run::write::{EngineRun, StoreError};
 use loopmux_mux::{
@@ -108,7 +109,9 @@ pub fn prepare(run: &EngineRun, dir: Dir, request: &Request<'_>) -> Result<Prepa
         .into_iter()
         .map(|(n, v)| (OsText(n), OsText(v)))
         .collect();
-    dir.create_new(name::LEASE)?;
+    if locks::LEASE_IS_MADE_AT_LAUNCH {
+        dir.create_new(name::LEASE)?;
+    }
     dir.write_passing(name::ENV, &EnvFile { schema: SCHEMA, vars })?;
     // The last one makes the others' names durable with its own.
     dir.write_once(name::LAUNCH, &launch)?;

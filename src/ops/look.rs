@@ -1,8 +1,9 @@
 //! What stands against a removal by disk and kernel, and the proof where nothing does (rules L1, L10, L11).
 
-use super::end;
 use super::refusal::{Refusal, WayOut};
-use crate::observe::{AttemptView, Looks, RunView, Sweep, attempt_on_disk, run as observe_run, sweep};
+use crate::observe::{
+    AttemptView, Looks, RunView, Sweep, attempt_on_disk, holders, run as observe_run, sweep,
+};
 use crate::process;
 use crate::run::files::name;
 use crate::run::locks;
@@ -149,7 +150,7 @@ impl Looked {
         }
         let Some((read, attempt)) = open(run, &self.view, n) else { return };
         if read.lease() == Lease::Held {
-            for note in end::holders(&read).found.into_iter().filter(|p| p.id.pid != std::process::id()) {
+            for note in holders(&read).found.into_iter().filter(|p| p.id.pid != std::process::id()) {
                 if named == NAMED {
                     break;
                 }

@@ -25,8 +25,7 @@ use crate::run::trash::{self, Trashed};
 use crate::run::tree::{Entry, TreeError};
 use crate::run::write::{ProjectWrite, RunLock, StoreError};
 use crate::verdict::{EngineSeen, Lease, Leftovers, Observation, Removable, Verdict};
-use crate::wake;
-use std::os::fd::AsFd;
+use crate::wake::{self, AsSource};
 use std::time::{Duration, Instant};
 
 /// How long what is on its way to its end may take.
@@ -279,7 +278,7 @@ pub fn settle(run: &RunRead) {
         match next {
             Next::Process(handle) => {
                 // In vain, or not: the next look tells.
-                let _ = wake::wait(&[handle.as_fd()], Some(left));
+                let _ = wake::wait(&[handle.as_source()], Some(left));
             }
             // Leftovers are told by a file, which wakes nobody: so this wait has a shorter end as well.
             Next::Lock(lock) => {

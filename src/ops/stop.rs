@@ -255,7 +255,7 @@ fn wait_for_engine(run: &RunRead, limit: Option<Duration>) -> bool {
         let engine = run.record().known().and_then(|r| r.engine.clone());
         let handle = engine.map(|id| Handle::open(&id));
         let fds: Vec<_> = match &handle {
-            Some(Opened::Handle(handle)) => vec![std::os::fd::AsFd::as_fd(handle)],
+            Some(Opened::Handle(handle)) => vec![wake::AsSource::as_source(handle)],
             _ => Vec::new(),
         };
         if wake::wait(&fds, Some(left.min(wake::SAFETY))).is_err() {

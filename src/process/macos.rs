@@ -12,3 +12,4 @@ mod sys;
 pub use handle::{Handle, Watch};
 pub use identity::{current, host, identify, life};
 pub use scan::{ancestors, autogroup, children, descendants, holders, members, note, with_token};
+pub use sys::{OWN_DESCRIPTORS, close_on_exec};

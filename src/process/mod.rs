@@ -12,15 +12,26 @@ mod printable;
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
 #[cfg(target_os = "linux")]
 pub use linux::{
-    Handle, Watch, ancestors, autogroup, children, current, descendants, holders, host, identify, life,
-    members, note, with_token,
+    Handle, OWN_DESCRIPTORS, Watch, ancestors, autogroup, children, close_on_exec, current, descendants,
+    holders, host, identify, life, members, note, with_token,
 };
 #[cfg(target_os = "macos")]
 pub use macos::{
-    Handle, Watch, ancestors, autogroup, children, current, descendants, holders, host, identify, life,
-    members, note, with_token,
+    Handle, OWN_DESCRIPTORS, Watch, ancestors, autogroup, children, close_on_exec, current, descendants,
+    holders, host, identify, life, members, note, with_token,
+};
+#[cfg(unix)]
+pub use unix::signal_name;
+#[cfg(windows)]
+pub use windows::{
+    Asked, Handle, Job, Watch, ancestors, autogroup, children, current, descendants, host, identify, life,
+    members, note, signal_name, started_by, with_token,
 };
 
 /// What names one process for ever.

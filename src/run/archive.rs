@@ -20,9 +20,10 @@ use super::id::RunId;
 use super::store::{RunRead, place};
 use super::tree::{self, Entry, TreeError};
 use super::write::{ProjectWrite, RunLock, StoreError, ensure_dir, io_error};
+use crate::at::{self, Open, Taken};
 use crate::fault;
 use crate::verdict::Observation;
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::PathBuf;
@@ -92,13 +93,10 @@ pub fn list(project: &Dir) -> Observation<Vec<Archive>> {
     let mut all = Vec::new();
     for name in names.iter().filter_map(|n| n.to_str()) {
         let Some(id) = name.strip_suffix(END).and_then(|id| RunId::parse(id).ok()) else { continue };
-        match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => {
-                let bytes = u64::try_from(stat.st_size).unwrap_or_default();
-                all.push(Archive { id, path: path.join(name), bytes });
-            }
+        match dir.at().look(OsStr::new(name)) {
+            Ok(stat) => all.push(Archive { id, path: path.join(name), bytes: stat.len }),
             // Removed meanwhile, by a restore.
-            Err(rustix::io::Errno::NOENT) => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => {
                 return Observation::unknown(format!("cannot look at {}: {e}", path.join(name).display()));
             }
@@ -124,9 +122,8 @@ pub fn open(project: &Dir, id: &RunId) -> Result<Option<Opened>, ArchiveError> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(io_error("open", &path, e).into()),
     };
-    let stat = rustix::fs::fstat(&file).map_err(|e| io_error("look at", &path, e))?;
-    let regular = rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::RegularFile;
-    if !regular || stat.st_uid != rustix::process::geteuid().as_raw() {
+    let (kind, owner, _) = at::kind_and_owner(&file).map_err(|e| io_error("look at", &path, e))?;
+    if kind != at::Kind::File || owner != at::me() {
         let what = "something else than a regular file of this user".to_owned();
         return Err(ArchiveError::Foreign { path, what });
     }
@@ -194,7 +191,7 @@ impl Opened {
             return Err(ArchiveError::Differs { what, path: self.path.clone() });
         }
         fault::around("restore.publish", || {
-            rename(&self.dir, &name, &runs, lock.id().as_str(), RenameFlags::NOREPLACE)
+            rename(&self.dir, &name, &runs, lock.id().as_str(), Taken::Refuse)
         })
         .map_err(|e| io_error("name", &runs.path().join(lock.id().as_str()), e))?;
         sync(&[&runs, &self.dir])
@@ -206,8 +203,7 @@ impl Opened {
     /// As the operating system says.
     pub fn remove(self, point: &str) -> Result<(), ArchiveError> {
         let name = format!("{}{END}", self.id);
-        let unlink =
-            || fault::room().and_then(|()| rustix::fs::unlinkat(&self.dir, &*name, AtFlags::empty()));
+        let unlink = || fault::room().and_then(|()| self.dir.at().unlink(OsStr::new(&name)));
         fault::around(point, unlink).map_err(|e| io_error("remove", &self.path, e))?;
         sync(&[&self.dir])
     }
@@ -232,13 +228,8 @@ pub fn write(
         let path = path.clone();
         move |source: io::Error| ArchiveError::File { what, path, source }
     };
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file: File = fault::around("archive.stage", || {
-        fault::room()?;
-        rustix::fs::openat(&dir, &*temp.name, flags, Mode::RUSR | Mode::WUSR)
-    })
-    .map_err(|e| failed("create")(e.into()))?
-    .into();
+    let stage = || fault::room().and_then(|()| dir.at().file(OsStr::new(&temp.name), Open::NewReadWrite));
+    let mut file: File = fault::around("archive.stage", stage).map_err(failed("create"))?;
     pack::write(&file, &path, run, &runs, entries)?;
     file.sync_all().map_err(failed("sync"))?;
     let written = pack::read(&mut file, &path, lock.id())?;
@@ -246,7 +237,7 @@ pub fn write(
         return Err(ArchiveError::Differs { what, path });
     }
     let name = format!("{}{END}", lock.id());
-    fault::around("archive.publish", || rename(&dir, &temp.name, &dir, &name, RenameFlags::NOREPLACE))
+    fault::around("archive.publish", || rename(&dir, &temp.name, &dir, &name, Taken::Refuse))
         .map_err(|e| io_error("name", &dir.path().join(&name), e))?;
     sync(&[&dir])?;
     let path = dir.path().join(&name);
@@ -264,7 +255,7 @@ struct Temp<'d> {
 impl Drop for Temp<'_> {
     fn drop(&mut self) {
         // Best effort: what stays behind is swept by the next one. One that has its name is not there under this one.
-        let _ = rustix::fs::unlinkat(self.dir, &*self.name, AtFlags::empty());
+        let _ = self.dir.at().unlink(OsStr::new(&self.name));
     }
 }
 
@@ -294,9 +285,9 @@ pub fn sweep(project: &ProjectWrite, lock: Option<&RunLock>, dir: &Dir) {
                 if let Ok(Err(e)) = inside {
                     tracing::debug!("{e}");
                 }
-                rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR)
+                dir.at().rmdir(OsStr::new(name))
             } else {
-                rustix::fs::unlinkat(dir, name, AtFlags::empty())
+                dir.at().unlink(OsStr::new(name))
             }
         });
         if let Err(e) = removed {

@@ -4,15 +4,14 @@
 //! same one, and in one that was removed nothing can be made.
 
 use super::files::{SCHEMA, Schema};
+use crate::at::{self, Kind, Open, Taken};
 use crate::fault;
 use crate::verdict::Observation;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags};
-use rustix::io::Errno;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// The largest file that is read whole, in bytes: records and receipts are far below it.
@@ -42,7 +41,7 @@ pub enum WriteError {
 /// An open directory.
 #[derive(Debug)]
 pub struct Dir {
-    fd: OwnedFd,
+    at: at::Handle,
     path: PathBuf,
 }
 
@@ -52,8 +51,7 @@ impl Dir {
     /// # Errors
     /// As the operating system says.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(Self { fd: rustix::fs::open(path, flags, Mode::empty())?, path: path.to_owned() })
+        Ok(Self { at: at::open(path)?, path: path.to_owned() })
     }
 
     /// Opens a directory inside this one.
@@ -61,8 +59,7 @@ impl Dir {
     /// # Errors
     /// As the operating system says.
     pub fn sub(&self, name: &str) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(Self { fd: rustix::fs::openat(&self.fd, name, flags, Mode::empty())?, path: self.path.join(name) })
+        Ok(Self { at: self.at.sub(OsStr::new(name))?, path: self.path.join(name) })
     }
 
     /// Makes a directory inside this one, 0700, and opens it. Fails if it exists.
@@ -72,9 +69,14 @@ impl Dir {
     pub fn make(&self, name: &str) -> io::Result<Self> {
         fault::around_file("make", name, || {
             fault::room()?;
-            rustix::fs::mkdirat(&self.fd, name, Mode::RWXU)
+            self.at.make(OsStr::new(name))
         })?;
         self.sub(name)
+    }
+
+    /// The handle, for what is done by name without the marks of a fault.
+    pub fn at(&self) -> &at::Handle {
+        &self.at
     }
 
     /// The path that it was opened by. It may lead elsewhere by now.
@@ -92,8 +94,7 @@ impl Dir {
     /// # Errors
     /// As the operating system says.
     pub fn identity(&self) -> io::Result<(u64, u64)> {
-        let stat = rustix::fs::fstat(&self.fd)?;
-        Ok((stat.st_dev, stat.st_ino))
+        self.at.identity()
     }
 
     /// Whether its path still leads to it. What was missing when it was read may be missing because somebody erases
@@ -114,7 +115,7 @@ impl Dir {
     /// # Errors
     /// As the operating system says.
     pub fn sync(&self) -> io::Result<()> {
-        Ok(rustix::fs::fsync(&self.fd)?)
+        self.at.sync()
     }
 
     /// The names in it, unsorted.
@@ -122,7 +123,7 @@ impl Dir {
     /// # Errors
     /// As the operating system says.
     pub fn names(&self) -> io::Result<Vec<std::ffi::OsString>> {
-        all_names(rustix::fs::Dir::read_from(&self.fd)?)
+        self.at.names()
     }
 
     /// The same of a directory inside this one, which is opened for that alone.
@@ -130,14 +131,14 @@ impl Dir {
     /// # Errors
     /// As the operating system says.
     pub fn names_in(&self, name: &str) -> io::Result<Vec<std::ffi::OsString>> {
-        all_names(rustix::fs::Dir::new(self.sub(name)?.fd)?)
+        self.at.sub(OsStr::new(name))?.into_names()
     }
 
     /// Whether a name is there, of whatever kind.
     pub fn has(&self, name: &str) -> Observation<()> {
-        match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(_) => Observation::Known(()),
-            Err(Errno::NOENT) => Observation::Absent,
+        match self.at.has(OsStr::new(name)) {
+            Ok(true) => Observation::Known(()),
+            Ok(false) => Observation::Absent,
             Err(e) => Observation::unknown(format!("cannot look at {}: {e}", self.path.join(name).display())),
         }
     }
@@ -145,25 +146,21 @@ impl Dir {
     /// Reads a whole regular file of this user, up to `limit` bytes.
     pub fn read(&self, name: &str, limit: u64) -> Observation<Vec<u8>> {
         let path = || self.path.join(name).display().to_string();
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let fd = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
-            Ok(fd) => fd,
-            Err(Errno::NOENT) => return Observation::Absent,
+        let mut file = match self.at.file(OsStr::new(name), Open::Read) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Observation::Absent,
             Err(e) => return Observation::unknown(format!("cannot open {}: {e}", path())),
         };
-        let size = match rustix::fs::fstat(&fd) {
-            Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => {
-                return Observation::unknown(format!("{} is no regular file", path()));
+        let size = match at::kind_and_owner(&file) {
+            Ok((Kind::File, owner, _)) if owner != at::me() => {
+                return Observation::unknown(format!("{} belongs to user {owner}", path()));
             }
-            Ok(stat) if stat.st_uid != effective_user() => {
-                return Observation::unknown(format!("{} belongs to user {}", path(), stat.st_uid));
-            }
-            Ok(stat) => u64::try_from(stat.st_size).unwrap_or(0).min(limit),
+            Ok((Kind::File, _, len)) => len.min(limit),
+            Ok(_) => return Observation::unknown(format!("{} is no regular file", path())),
             Err(e) => return Observation::unknown(format!("cannot look at {}: {e}", path())),
         };
         // One byte more than there is: a read that comes back short of it has seen the end.
         let mut bytes = vec![0; usize::try_from(size).unwrap_or(0) + 1];
-        let mut file = File::from(fd);
         let filled = loop {
             match file.read(&mut bytes) {
                 Ok(n) => break n,
@@ -220,19 +217,15 @@ impl Dir {
     /// # Errors
     /// As the operating system says.
     pub fn open_lock(&self, name: &str) -> io::Result<File> {
-        // Read-only is enough for a lock, and lets a reader of a read-only copy probe it.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        Ok(File::from(rustix::fs::openat(&self.fd, name, flags, Mode::empty())?))
+        self.at.file(OsStr::new(name), Open::Read)
     }
 
-    /// Opens a file for locking, and makes it 0600 if it is not there. For writing too: some network file systems
-    /// lock nothing else exclusively.
+    /// Opens a file for locking, and makes it 0600 if it is not there.
     ///
     /// # Errors
     /// As the operating system says.
     pub fn open_or_create_lock(&self, name: &str) -> io::Result<File> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        Ok(File::from(rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)?))
+        self.at.file(OsStr::new(name), Open::ReadWrite)
     }
 
     /// Makes a file that is locked from the moment in which it has its name. Fails if it exists.
@@ -243,9 +236,9 @@ impl Dir {
         let temp = format!(".{name}.{}.tmp", random_hex(8));
         let file = self.create(&temp)?;
         let mut temp = Temp { dir: self, name: temp, file, done: false };
-        temp.file.try_lock().map_err(|e| self.failed("lock", name, e.into()))?;
+        at::try_lock(&temp.file).map_err(|e| self.failed("lock", name, e.into()))?;
         let file = temp.file.try_clone().map_err(|e| self.failed("open", name, e))?;
-        fault::around_file("create", name, || temp.name_it(name, RenameFlags::NOREPLACE))?;
+        fault::around_file("create", name, || temp.name_it(name, Taken::Refuse))?;
         Ok(file)
     }
 
@@ -262,8 +255,7 @@ impl Dir {
     /// # Errors
     /// As the operating system says.
     pub fn above(&self, levels: usize) -> io::Result<(u64, u64)> {
-        let stat = rustix::fs::statat(&self.fd, "../".repeat(levels), AtFlags::empty())?;
-        Ok((stat.st_dev, stat.st_ino))
+        self.at.above(levels)
     }
 
     /// Makes an empty file, 0600. Fails if it exists.
@@ -291,10 +283,7 @@ impl Dir {
     /// # Errors
     /// As the operating system says.
     pub fn append(&self, name: &str) -> Result<File, WriteError> {
-        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|e| self.failed("open", name, e.into()))?;
-        Ok(File::from(fd))
+        self.at.file(OsStr::new(name), Open::Append).map_err(|e| self.failed("open", name, e))
     }
 
     /// Writes a file that must not exist yet, durably.
@@ -341,10 +330,11 @@ impl Dir {
     /// # Errors
     /// As the operating system says; a missing file is none.
     pub fn remove_file(&self, name: &str) -> Result<(), WriteError> {
-        let unlink = || fault::room().and_then(|()| rustix::fs::unlinkat(&self.fd, name, AtFlags::empty()));
+        let unlink = || fault::room().and_then(|()| self.at.unlink(OsStr::new(name)));
         match fault::around_file("unlink", name, unlink) {
-            Ok(()) | Err(Errno::NOENT) => Ok(()),
-            Err(e) => Err(self.failed("remove", name, e.into())),
+            Ok(()) => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(self.failed("remove", name, e)),
         }
     }
 
@@ -373,7 +363,7 @@ impl Dir {
     /// As the operating system says, a full disk foremost.
     pub fn reserve(&self, name: &str, bytes: usize) -> Result<Temp<'_>, WriteError> {
         let temp = Temp::create(self, name)?;
-        match take_room(&temp.file, bytes as u64) {
+        match at::take_room(&temp.file, bytes as u64) {
             Ok(true) => Ok(temp),
             // Where the file system promises nothing, only what was written has room.
             Ok(false) => temp.fill(name, &vec![b' '; bytes]),
@@ -382,11 +372,9 @@ impl Dir {
     }
 
     fn create(&self, name: &str) -> Result<File, WriteError> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = fault::room()
-            .and_then(|()| rustix::fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR))
-            .map_err(|e| self.failed("create", name, e.into()))?;
-        Ok(File::from(fd))
+        fault::room()
+            .and_then(|()| self.at.file(OsStr::new(name), Open::New))
+            .map_err(|e| self.failed("create", name, e))
     }
 
     fn failed(&self, what: &'static str, name: &str, source: io::Error) -> WriteError {
@@ -397,30 +385,6 @@ impl Dir {
             _ => WriteError::Io { what, path, source },
         }
     }
-}
-
-impl AsFd for Dir {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-}
-
-fn all_names(entries: rustix::fs::Dir) -> io::Result<Vec<std::ffi::OsString>> {
-    use std::os::unix::ffi::OsStringExt;
-    let mut names = Vec::new();
-    for entry in entries {
-        let name = entry?.file_name().to_bytes().to_vec();
-        if name != b"." && name != b".." {
-            names.push(std::ffi::OsString::from_vec(name));
-        }
-    }
-    Ok(names)
-}
-
-/// Asked once: a listing reads thousands of files, and no process of ours changes its user.
-fn effective_user() -> u32 {
-    static USER: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-    *USER.get_or_init(|| rustix::process::geteuid().as_raw())
 }
 
 fn json<T: Serialize>(value: &T) -> Vec<u8> {
@@ -462,37 +426,36 @@ impl<'d> Temp<'d> {
     /// # Errors
     /// As [`Dir::write_once`].
     pub fn overwrite_and_name<T: Serialize>(&mut self, name: &str, value: &T) -> Result<(), WriteError> {
-        use std::os::unix::fs::FileExt;
         let bytes = json(value);
-        self.file.write_all_at(&bytes, 0).map_err(|e| self.dir.failed("write", name, e))?;
+        at::write_all_at(&self.file, &bytes, 0).map_err(|e| self.dir.failed("write", name, e))?;
         self.file.set_len(bytes.len() as u64).map_err(|e| self.dir.failed("shorten", name, e))?;
         self.file.sync_all().map_err(|e| self.dir.failed("sync", name, e))?;
         self.name_new(name)
     }
 
     fn name_new(&mut self, name: &str) -> Result<(), WriteError> {
-        fault::around_file("write", name, || self.name_it(name, RenameFlags::NOREPLACE))
+        fault::around_file("write", name, || self.name_it(name, Taken::Refuse))
     }
 
     fn commit_new(mut self, name: &str) -> Result<(), WriteError> {
-        self.rename(name, RenameFlags::NOREPLACE)
+        self.rename(name, Taken::Refuse)
     }
 
     fn commit_over(mut self, name: &str) -> Result<(), WriteError> {
-        self.rename(name, RenameFlags::empty())
+        self.rename(name, Taken::Replace)
     }
 
-    fn rename(&mut self, name: &str, flags: RenameFlags) -> Result<(), WriteError> {
-        let verb = if flags.is_empty() { "replace" } else { "write" };
+    fn rename(&mut self, name: &str, taken: Taken) -> Result<(), WriteError> {
+        let verb = if taken == Taken::Replace { "replace" } else { "write" };
         fault::around_file(verb, name, || {
-            self.name_it(name, flags)?;
+            self.name_it(name, taken)?;
             self.sync_name(name)
         })
     }
 
-    fn name_it(&mut self, name: &str, flags: RenameFlags) -> Result<(), WriteError> {
-        rename(&self.dir.fd, &self.name, &self.dir.fd, name, flags)
-            .map_err(|e| self.dir.failed("rename to", name, e.into()))?;
+    fn name_it(&mut self, name: &str, taken: Taken) -> Result<(), WriteError> {
+        rename(self.dir, &self.name, self.dir, name, taken)
+            .map_err(|e| self.dir.failed("rename to", name, e))?;
         self.done = true;
         Ok(())
     }
@@ -506,66 +469,25 @@ impl Drop for Temp<'_> {
     fn drop(&mut self) {
         if !self.done {
             // Best effort: a temp that stays behind is skipped by every reader.
-            let _ = rustix::fs::unlinkat(&self.dir.fd, &self.name, AtFlags::empty());
+            let _ = self.dir.at.unlink(OsStr::new(&self.name));
         }
     }
 }
 
-/// Takes room for a file without writing. False where the file system cannot promise it.
-#[cfg(target_os = "linux")]
-fn take_room(file: &File, bytes: u64) -> io::Result<bool> {
-    loop {
-        match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
-            Ok(()) => return Ok(true),
-            Err(Errno::INTR) => {}
-            Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(false),
-            Err(e) => return Err(e.into()),
-        }
-    }
-}
-
-/// No file system here promises it by that call.
-#[cfg(not(target_os = "linux"))]
-fn take_room(_file: &File, _bytes: u64) -> io::Result<bool> {
-    Ok(false)
-}
-
-/// Renames; with `NOREPLACE` an existing target is never touched, whatever the file system offers.
+/// Gives something in a directory another name, in it or in another one of the same file system.
 ///
 /// # Errors
 /// As the operating system says.
-pub fn rename(
-    from_dir: impl AsFd,
-    from: &str,
-    to_dir: impl AsFd,
-    to: &str,
-    flags: RenameFlags,
-) -> Result<(), Errno> {
+pub fn rename(from_dir: &Dir, from: &str, to_dir: &Dir, to: &str, taken: Taken) -> io::Result<()> {
     fault::room()?;
-    if flags.is_empty() {
-        return rustix::fs::renameat(from_dir, from, to_dir, to);
-    }
-    match rustix::fs::renameat_with(&from_dir, from, &to_dir, to, flags) {
-        // File systems without the flag: a hard link has the same "fails if it exists". It works for files
-        // only, and a directory that is given this way comes back as the error of the link.
-        Err(Errno::INVAL | Errno::NOSYS) => {
-            rustix::fs::linkat(&from_dir, from, &to_dir, to, AtFlags::empty())?;
-            rustix::fs::unlinkat(&from_dir, from, AtFlags::empty())
-        }
-        other => other,
-    }
+    from_dir.at.rename(OsStr::new(from), &to_dir.at, OsStr::new(to), taken)
 }
 
 /// `n` random bytes as hex digits, from the kernel.
 pub fn random_hex(n: usize) -> String {
     let mut bytes = vec![0u8; n];
-    let mut filled = 0;
-    while filled < n {
-        match rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty()) {
-            Ok(got) => filled += got,
-            Err(Errno::INTR) => {}
-            Err(e) => panic!("the kernel gives no random bytes: {e}"),
-        }
+    if let Err(e) = at::random(&mut bytes) {
+        panic!("the kernel gives no random bytes: {e}");
     }
     super::text::to_hex(&bytes)
 }

@@ -12,7 +12,6 @@ use super::locks;
 use crate::verdict::Lease;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 /// Bytes of one piece at most.
 const PIECE: usize = 64 << 10;
@@ -107,7 +106,7 @@ impl LogReader {
         let Some(offset) = self.at.checked_sub(part.start) else { return Ok(None) };
         let mut buffer = vec![0; PIECE];
         let n = loop {
-            match part.file.read_at(&mut buffer, offset) {
+            match crate::at::read_at(&part.file, &mut buffer, offset) {
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 other => break other?,
             }

@@ -72,6 +72,30 @@ fn os_string(bytes: Vec<u8>) -> Option<OsString> {
     String::from_utf8(bytes).ok().map(OsString::from)
 }
 
+/// What stands behind a prefix of ASCII letters; `None` where it is not there.
+#[allow(unsafe_code)]
+pub fn after_prefix<'t>(text: &'t OsStr, prefix: &str) -> Option<&'t OsStr> {
+    debug_assert!(prefix.is_ascii());
+    let rest = text.as_encoded_bytes().strip_prefix(prefix.as_bytes())?;
+    // SAFETY: the bytes are those of a string of this system behind whole ASCII characters.
+    Some(unsafe { OsStr::from_encoded_bytes_unchecked(rest) })
+}
+
+/// The parts before and behind the first ASCII character of that kind; `None` where there is none.
+#[allow(unsafe_code)]
+pub fn split_at_first(text: &OsStr, at: u8) -> Option<(&OsStr, &OsStr)> {
+    debug_assert!(at.is_ascii());
+    let bytes = text.as_encoded_bytes();
+    let place = bytes.iter().position(|b| *b == at)?;
+    // SAFETY: both are the bytes of a string of this system up to, or behind, a whole ASCII character.
+    Some(unsafe {
+        (
+            OsStr::from_encoded_bytes_unchecked(&bytes[..place]),
+            OsStr::from_encoded_bytes_unchecked(&bytes[place + 1..]),
+        )
+    })
+}
+
 /// Lower-case hex digits of bytes.
 pub fn to_hex(bytes: &[u8]) -> String {
     use fmt::Write;

@@ -16,10 +16,10 @@ use super::locks;
 use super::store::{RunRead, place};
 use super::tree::{self, TreeError};
 use super::write::{ProjectWrite, RunLock, StoreError, ensure_dir, io_error};
+use crate::at::Taken;
 use crate::fault;
 use crate::verdict::{Lease, Observation, Removable, Unheld};
-use rustix::fs::{AtFlags, RenameFlags};
-use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
@@ -213,10 +213,8 @@ impl Doomed {
         let failed = |what, source: io::Error| TreeError::Io { what, path: path.clone(), source };
         // The names in it are gone durably before the name that says so is.
         self.run.dir().sync().map_err(|e| failed("sync", e))?;
-        fault::around("remove.rmdir", || {
-            fault::room().and_then(|()| rustix::fs::unlinkat(&self.trash, &*self.name, AtFlags::REMOVEDIR))
-        })
-        .map_err(|e| failed("remove", e.into()))?;
+        let rmdir = || fault::room().and_then(|()| self.trash.at().rmdir(OsStr::new(&self.name)));
+        fault::around("remove.rmdir", rmdir).map_err(|e| failed("remove", e))?;
         self.trash.sync().map_err(|e| failed("sync the directory of", e))
     }
 }
@@ -253,8 +251,8 @@ fn step(point: &str, from: (&Dir, &str), to: (&Dir, &str), run: RunRead) -> Resu
     if opened != named {
         return Err(io_error("move", &path, io::Error::other("it is another directory by now")));
     }
-    fault::around(point, || rename(from.0, from.1, to.0, to.1, RenameFlags::NOREPLACE))
-        .map_err(|e: Errno| cannot_move(&path, e))?;
+    fault::around(point, || rename(from.0, from.1, to.0, to.1, Taken::Refuse))
+        .map_err(|e| cannot_move(&path, e))?;
     for dir in [from.0, to.0] {
         dir.sync().map_err(|e| io_error("sync", dir.path(), e))?;
     }
@@ -262,8 +260,8 @@ fn step(point: &str, from: (&Dir, &str), to: (&Dir, &str), run: RunRead) -> Resu
 }
 
 /// Where a file system has layers, a directory of a lower one is moved only once it is copied to the upper one.
-fn cannot_move(path: &Path, e: Errno) -> StoreError {
-    if e != Errno::XDEV {
+fn cannot_move(path: &Path, e: io::Error) -> StoreError {
+    if e.kind() != io::ErrorKind::CrossesDevices {
         return io_error("move", path, e);
     }
     let shown = path.display();

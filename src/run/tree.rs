@@ -4,29 +4,16 @@
 //! not the run's.
 
 use super::dir::Dir;
+use crate::at::{self, Mount, Open};
 use crate::fault;
-use rustix::fs::{AtFlags, Mode, OFlags, Statx, StatxFlags};
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+
+pub use crate::at::Kind;
 
 /// Directories inside each other at most; one descriptor is open for each.
 const DEPTH: usize = 256;
-
-/// What kind of thing a name stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// A directory.
-    Directory,
-    /// A regular file.
-    File,
-    /// A symbolic link.
-    Link,
-    /// A pipe, a socket or a device.
-    Special,
-}
 
 /// One name in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,13 +35,6 @@ pub struct Entry {
     /// Its inode.
     pub inode: u64,
     mount: Mount,
-}
-
-/// What tells one mounted file system from another, also of one that is mounted twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Mount {
-    dev: (u32, u32),
-    id: Option<u64>,
 }
 
 /// A tree that cannot be walked to its end, or has something in it that is not the run's.
@@ -92,7 +72,7 @@ pub enum TreeError {
 /// An open directory of the tree.
 #[derive(Debug)]
 pub struct Node<'t> {
-    fd: OwnedFd,
+    at: at::Handle,
     /// The tree's root, for messages.
     root: &'t Path,
     path: PathBuf,
@@ -106,16 +86,13 @@ impl<'t> Node<'t> {
     /// It cannot be looked at.
     pub fn root(dir: &'t Dir, parent: &Dir) -> Result<Self, TreeError> {
         let root = dir.path();
-        let io = |what| {
-            move |e: rustix::io::Errno| TreeError::Io { what, path: root.to_owned(), source: e.into() }
-        };
-        let fd = rustix::fs::openat(dir, ".", directory(), Mode::empty()).map_err(io("open"))?;
-        let (own, around) =
-            (look_at(fd.as_fd()).map_err(io("look at"))?, look_at(parent.as_fd()).map_err(io("look at"))?);
-        if mount_of(&own) != mount_of(&around) {
+        let io = |what| move |source| TreeError::Io { what, path: root.to_owned(), source };
+        let at = dir.at().sub(OsStr::new(".")).map_err(io("open"))?;
+        let (own, around) = (at.stat().map_err(io("look at"))?, parent.at().stat().map_err(io("look at"))?);
+        if own.mount != around.mount {
             return Err(TreeError::MountPoint(root.to_owned()));
         }
-        Ok(Self { fd, root, path: PathBuf::new(), mount: mount_of(&own) })
+        Ok(Self { at, root, path: PathBuf::new(), mount: own.mount })
     }
 
     /// The directory itself, as an entry.
@@ -123,7 +100,7 @@ impl<'t> Node<'t> {
     /// # Errors
     /// It cannot be looked at.
     pub fn entry(&self) -> Result<Entry, TreeError> {
-        let stat = look_at(self.fd.as_fd()).map_err(|e| self.failed("look at", None, e.into()))?;
+        let stat = self.at.stat().map_err(|e| self.failed("look at", None, e))?;
         Ok(entry(self.path.clone(), &stat))
     }
 
@@ -132,20 +109,11 @@ impl<'t> Node<'t> {
     /// # Errors
     /// It cannot be listed, or something in it cannot be looked at.
     pub fn entries(&self) -> Result<Vec<Entry>, TreeError> {
-        let mut names: Vec<OsString> = Vec::new();
-        let list = rustix::fs::Dir::read_from(&self.fd).map_err(|e| self.failed("list", None, e.into()))?;
-        for found in list {
-            let found = found.map_err(|e| self.failed("list", None, e.into()))?;
-            let name = found.file_name().to_bytes();
-            if name != b"." && name != b".." {
-                names.push(OsString::from_vec(name.to_vec()));
-            }
-        }
+        let mut names = self.at.names().map_err(|e| self.failed("list", None, e))?;
         names.sort();
         let mut entries = Vec::with_capacity(names.len());
         for name in names {
-            let stat =
-                look(self.fd.as_fd(), &name).map_err(|e| self.failed("look at", Some(&name), e.into()))?;
+            let stat = self.at.look(&name).map_err(|e| self.failed("look at", Some(&name), e))?;
             entries.push(entry(self.path.join(&name), &stat));
         }
         Ok(entries)
@@ -164,21 +132,21 @@ impl<'t> Node<'t> {
             return Err(TreeError::TooDeep(shown()));
         }
         let name = entry.path.file_name().unwrap_or_default();
-        let open = || rustix::fs::openat(&self.fd, name, directory(), Mode::empty());
-        let fd = match open() {
+        let open = || self.at.sub(name);
+        let at = match open() {
             // Our own directory, which its owner may open up again.
-            Err(rustix::io::Errno::ACCESS) => {
-                let _ = rustix::fs::chmodat(&self.fd, name, Mode::RWXU, AtFlags::empty());
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                let _ = self.at.open_up(Some(name));
                 open()
             }
             other => other,
         };
-        let fd = fd.map_err(|e| self.failed("open", Some(name), e.into()))?;
-        let stat = look_at(fd.as_fd()).map_err(|e| self.failed("look at", Some(name), e.into()))?;
-        if stat.stx_ino != entry.inode || mount_of(&stat) != entry.mount {
+        let at = at.map_err(|e| self.failed("open", Some(name), e))?;
+        let stat = at.stat().map_err(|e| self.failed("look at", Some(name), e))?;
+        if stat.inode != entry.inode || stat.mount != entry.mount {
             return Err(TreeError::Changed(shown()));
         }
-        Ok(Node { fd, root: self.root, path: entry.path.clone(), mount: entry.mount })
+        Ok(Node { at, root: self.root, path: entry.path.clone(), mount: entry.mount })
     }
 
     /// Opens a regular file in it for reading: the one that was seen, and no other.
@@ -190,14 +158,12 @@ impl<'t> Node<'t> {
             return Err(TreeError::MountPoint(self.root.join(&entry.path)));
         }
         let name = entry.path.file_name().unwrap_or_default();
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let fd = rustix::fs::openat(&self.fd, name, flags, Mode::empty())
-            .map_err(|e| self.failed("open", Some(name), e.into()))?;
-        let stat = look_at(fd.as_fd()).map_err(|e| self.failed("look at", Some(name), e.into()))?;
-        if stat.stx_ino != entry.inode {
+        let file = self.at.file(name, Open::Read).map_err(|e| self.failed("open", Some(name), e))?;
+        let stat = at::stat(&file).map_err(|e| self.failed("look at", Some(name), e))?;
+        if stat.inode != entry.inode {
             return Err(TreeError::Changed(self.root.join(&entry.path)));
         }
-        Ok(fd.into())
+        Ok(file)
     }
 
     /// Where a symbolic link in it leads. It is read, not followed.
@@ -206,9 +172,7 @@ impl<'t> Node<'t> {
     /// It cannot be read.
     pub fn read_link(&self, entry: &Entry) -> Result<OsString, TreeError> {
         let name = entry.path.file_name().unwrap_or_default();
-        let target = rustix::fs::readlinkat(&self.fd, name, Vec::new())
-            .map_err(|e| self.failed("read the link", Some(name), e.into()))?;
-        Ok(OsString::from_vec(target.into_bytes()))
+        self.at.read_link(name).map_err(|e| self.failed("read the link", Some(name), e))
     }
 
     fn failed(&self, what: &'static str, name: Option<&OsStr>, source: io::Error) -> TreeError {
@@ -257,7 +221,7 @@ pub fn descend<E: From<TreeError>>(
 /// # Errors
 /// [`TreeError::ForeignOwner`].
 pub fn all_ours(root: &Path, entries: &[Entry]) -> Result<(), TreeError> {
-    let me = rustix::process::geteuid().as_raw();
+    let me = at::me();
     match entries.iter().find(|e| e.uid != me) {
         Some(e) => Err(TreeError::ForeignOwner { path: root.join(&e.path), uid: e.uid }),
         None => Ok(()),
@@ -280,66 +244,45 @@ fn empty(node: &Node<'_>) -> Result<(), TreeError> {
         let name = entry.path.file_name().unwrap_or_default();
         if entry.kind == Kind::Directory {
             empty(&node.open(&entry)?)?;
-            fault::around("remove.rmdir", || unlink(node, name, AtFlags::REMOVEDIR))?;
+            fault::around("remove.rmdir", || unlink(node, name, Kind::Directory))?;
         } else {
-            fault::around("remove.unlink", || unlink(node, name, AtFlags::empty()))?;
+            fault::around("remove.unlink", || unlink(node, name, entry.kind))?;
         }
     }
     Ok(())
 }
 
-fn unlink(node: &Node<'_>, name: &OsStr, flags: AtFlags) -> Result<(), TreeError> {
-    let unlink = || fault::room().and_then(|()| rustix::fs::unlinkat(&node.fd, name, flags));
+fn unlink(node: &Node<'_>, name: &OsStr, kind: Kind) -> Result<(), TreeError> {
+    let unlink = || {
+        fault::room()?;
+        if kind == Kind::Directory { node.at.rmdir(name) } else { node.at.unlink(name) }
+    };
     let done = match unlink() {
         // Our own directory, which its owner may open up again.
-        Err(rustix::io::Errno::ACCESS) => {
-            let _ = rustix::fs::fchmod(&node.fd, Mode::RWXU);
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            let _ = node.at.open_up(None);
             unlink()
         }
         other => other,
     };
     match done {
-        Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
-        Err(e) => Err(node.failed("remove", Some(name), e.into())),
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(node.failed("remove", Some(name), e)),
     }
 }
 
-fn directory() -> OFlags {
-    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
-}
-
-fn look(dir: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<Statx> {
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    rustix::fs::statx(dir, name, flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)
-}
-
-fn look_at(fd: BorrowedFd<'_>) -> rustix::io::Result<Statx> {
-    rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)
-}
-
-fn mount_of(stat: &Statx) -> Mount {
-    // Kernels before 5.8 do not tell mounts apart; the device is what is left then.
-    let told = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::MNT_ID);
-    Mount { dev: (stat.stx_dev_major, stat.stx_dev_minor), id: told.then_some(stat.stx_mnt_id) }
-}
-
-fn entry(path: PathBuf, stat: &Statx) -> Entry {
-    let kind = match rustix::fs::FileType::from_raw_mode(stat.stx_mode.into()) {
-        rustix::fs::FileType::Directory => Kind::Directory,
-        rustix::fs::FileType::RegularFile => Kind::File,
-        rustix::fs::FileType::Symlink => Kind::Link,
-        _ => Kind::Special,
-    };
+fn entry(path: PathBuf, stat: &at::Stat) -> Entry {
     Entry {
         path,
-        kind,
-        uid: stat.stx_uid,
-        mode: u32::from(stat.stx_mode) & 0o7777,
-        len: stat.stx_size,
-        modified: (stat.stx_mtime.tv_sec, stat.stx_mtime.tv_nsec),
-        changed: (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
-        inode: stat.stx_ino,
-        mount: mount_of(stat),
+        kind: stat.kind,
+        uid: stat.uid,
+        mode: stat.mode,
+        len: stat.len,
+        modified: stat.modified,
+        changed: stat.changed,
+        inode: stat.inode,
+        mount: stat.mount,
     }
 }
 

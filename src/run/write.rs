@@ -10,11 +10,10 @@ use super::newer::{Newer, newer};
 use super::record::{Change, Forbidden, Outcome, Record};
 use super::store::{ReadStore, RunRead, place};
 use super::text::OsText;
+use crate::at::{self, Taken};
 use crate::fault;
 use crate::process::Identity;
 use crate::verdict::{Lease, Observation, Why};
-use rustix::fs::RenameFlags;
-use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -109,10 +108,10 @@ impl WriteStore {
     pub fn open(path: &Path, allow_network: bool) -> Result<Self, StoreError> {
         make_private(path)?;
         let root = Dir::open(path).map_err(|e| io_error("open", path, e))?;
-        let stat = rustix::fs::fstat(&root).map_err(|e| io_error("look at", path, e))?;
-        let me = rustix::process::geteuid().as_raw();
-        if stat.st_uid != me {
-            return Err(StoreError::ForeignOwner { path: path.to_owned(), owner: stat.st_uid, me });
+        let stat = root.at().stat().map_err(|e| io_error("look at", path, e))?;
+        let me = at::me();
+        if stat.uid != me {
+            return Err(StoreError::ForeignOwner { path: path.to_owned(), owner: stat.uid, me });
         }
         if !allow_network && let Some(kind) = super::fskind::network_kind(&root) {
             let why = format!("it is on {kind}, whose locks do not reach every process");
@@ -168,11 +167,7 @@ impl WriteStore {
 
 /// Makes a directory 0700, with its parents, if it is not there.
 fn make_private(path: &Path) -> Result<(), StoreError> {
-    use std::os::unix::fs::DirBuilderExt;
-    match std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
-        Ok(()) => Ok(()),
-        Err(e) => Err(io_error("make the state directory", path, e)),
-    }
+    at::private_builder().create(path).map_err(|e| io_error("make the state directory", path, e))
 }
 
 pub(super) fn ensure_dir(parent: &Dir, name: &str) -> Result<Dir, StoreError> {
@@ -203,8 +198,9 @@ fn mint_state_id(root: &Dir) -> Result<String, StoreError> {
     let mut file = root.create_empty(&temp)?;
     let written = writeln!(file, "{id}").and_then(|()| file.sync_all());
     let named = written.map_err(|e| io_error("write", &path, e)).and_then(|()| {
-        match rename(root, &temp, root, "state-id", RenameFlags::NOREPLACE) {
-            Ok(()) | Err(Errno::EXIST) => Ok(()),
+        match rename(root, &temp, root, "state-id", Taken::Refuse) {
+            Ok(()) => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(e) => Err(io_error("name", &path, e)),
         }
     });
@@ -212,7 +208,7 @@ fn mint_state_id(root: &Dir) -> Result<String, StoreError> {
     named?;
     match read_state_id(root) {
         Observation::Known(id) => Ok(id),
-        Observation::Absent => Err(io_error("read", &root.path().join("state-id"), Errno::NOENT)),
+        Observation::Absent => Err(io_error("read", &root.path().join("state-id"), io::ErrorKind::NotFound)),
         Observation::Unknown(why) => Err(StoreError::Unreadable(why)),
     }
 }
@@ -239,7 +235,7 @@ pub fn check_locks(root: &Dir) -> Result<(), StoreError> {
 
 fn lock_round(root: &Dir, name: &str) -> io::Result<Option<&'static str>> {
     let taker = root.open_lock(name)?;
-    taker.try_lock().map_err(|e| match e {
+    at::try_lock(&taker).map_err(|e| match e {
         std::fs::TryLockError::Error(e) => e,
         std::fs::TryLockError::WouldBlock => io::Error::other("a lock that nobody can hold reads held"),
     })?;
@@ -367,7 +363,7 @@ impl ProjectWrite {
             .map_err(|e| io_error("make", &staging.path().join(run.as_str()), e))?;
         let mut staged = Staged { run, dir, _maker: None };
         let fill = |staged: &Staged| {
-            let lock = staged.lock()?;
+            let lock = take_maker(&staged.dir, &self.sub(place::LOCKS)?, &staged.run)?;
             staged.fill(file)?;
             let locks = self.sub(place::LOCKS)?;
             locks.sync().map_err(|e| io_error("sync", locks.path(), e))?;
@@ -404,10 +400,10 @@ impl ProjectWrite {
         let staging = self.sub(place::STAGING)?;
         let away = format!(".{id}.{}", random_hex(4));
         match fault::around("launch.give-up", || {
-            rename(&staging, id.as_str(), &staging, &away, RenameFlags::NOREPLACE)
+            rename(&staging, id.as_str(), &staging, &away, Taken::Refuse)
         }) {
             Ok(()) => {}
-            Err(Errno::NOENT) => return Ok(false),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(e) => return Err(io_error("rename", &staging.path().join(id.as_str()), e)),
         }
         erase_staged(&staging, &away, id, last)?;
@@ -420,10 +416,14 @@ impl ProjectWrite {
     /// The staging directory was given up meanwhile, or the operating system refused.
     pub fn publish(&self, staged: Staged, engine: Identity) -> Result<EngineRun, StoreError> {
         let Staged { run, mut dir, _maker } = staged;
-        let lock_path = dir.path().join(name::ENGINE_LOCK);
-        let lock = dir.open_lock(name::ENGINE_LOCK).map_err(|e| io_error("open", &lock_path, e))?;
-        fault::around("lock.engine", || locks::take(&lock))
-            .map_err(|why| StoreError::Busy { path: lock_path, why })?;
+        let mut engine_lock = None;
+        let mut run_lock = None;
+        if at::MOVES_WITH_OPEN_FILES {
+            engine_lock = Some(take_engine_lock(&dir)?);
+        } else {
+            // An open file holds its directory in place here. Whoever acts on the run waits for the run lock instead.
+            run_lock = Some(self.lock_run(&run)?);
+        }
         // Whoever sees the run can wait for its engine, and all that was staged is durable.
         let record = Record { engine: Some(engine), ..Record::new() };
         match dir.write_once(name::STATE, &record) {
@@ -434,11 +434,16 @@ impl ProjectWrite {
         }
         let (staging, runs) = (self.sub(place::STAGING)?, self.sub(place::RUNS)?);
         fault::around("launch.publish", || {
-            rename(&staging, run.as_str(), &runs, run.as_str(), RenameFlags::NOREPLACE)
+            rename(&staging, run.as_str(), &runs, run.as_str(), Taken::Refuse)
         })
         .map_err(|e| io_error("publish", &staging.path().join(run.as_str()), e))?;
         runs.sync().map_err(|e| io_error("sync", runs.path(), e))?;
         dir.moved_to(runs.path().join(run.as_str()));
+        let lock = match engine_lock {
+            Some(lock) => lock,
+            None => take_engine_lock(&dir)?,
+        };
+        drop(run_lock);
         Ok(EngineRun { run: RunWrite { id: run, dir }, _lock: lock })
     }
 
@@ -455,13 +460,11 @@ impl ProjectWrite {
         proven: Option<Outcome>,
     ) -> Result<EngineRun, StoreError> {
         let run = self.run(lock)?;
-        let path = run.dir.path().join(name::ENGINE_LOCK);
-        let file = run.dir.open_lock(name::ENGINE_LOCK).map_err(|e| io_error("open", &path, e))?;
-        fault::around("lock.engine", || locks::take(&file)).map_err(|why| StoreError::Busy { path, why })?;
+        let file = take_engine_lock(&run.dir)?;
         let record: Record = match run.dir.read_json(name::STATE) {
             Observation::Known(record) => record,
             Observation::Absent => {
-                return Err(io_error("read", &run.dir.path().join(name::STATE), Errno::NOENT));
+                return Err(io_error("read", &run.dir.path().join(name::STATE), io::ErrorKind::NotFound));
             }
             Observation::Unknown(why) => return Err(StoreError::Unreadable(why)),
         };
@@ -469,9 +472,10 @@ impl ProjectWrite {
         let next = record.resumed(engine, proven)?;
         let aside = format!("stop.{}.json", record.rev);
         match fault::around("resume.put-stop-aside", || {
-            rename(&run.dir, name::STOP, &run.dir, &aside, RenameFlags::NOREPLACE)
+            rename(&run.dir, name::STOP, &run.dir, &aside, Taken::Refuse)
         }) {
-            Ok(()) | Err(Errno::NOENT) => {}
+            Ok(()) => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(io_error("put aside", &run.dir.path().join(name::STOP), e)),
         }
         run.dir.replace(name::STATE, &next)?;
@@ -488,7 +492,7 @@ impl ProjectWrite {
         for entry in names.iter().filter_map(|n| n.to_str()) {
             let Ok(dir) = staging.sub(entry) else { continue };
             if let Ok(id) = RunId::parse(entry) {
-                if is_abandoned(&dir) {
+                if is_abandoned(&dir, &self.sub(place::LOCKS)?, &id) {
                     self.give_up(&id, last)?;
                 }
             } else if let Some(id) = given_up(entry) {
@@ -532,6 +536,21 @@ impl ProjectWrite {
     }
 }
 
+/// The lock of whoever stages a run.
+fn take_maker(staged: &Dir, locks: &Dir, id: &RunId) -> Result<File, StoreError> {
+    let path = staged.path();
+    let file = locks::open_maker(staged, locks, id).map_err(|e| io_error("open", path, e))?;
+    locks::take(&file).map_err(|why| StoreError::Busy { path: path.to_owned(), why })?;
+    Ok(file)
+}
+
+fn take_engine_lock(run: &Dir) -> Result<File, StoreError> {
+    let path = run.path().join(name::ENGINE_LOCK);
+    let lock = run.open_lock(name::ENGINE_LOCK).map_err(|e| io_error("open", &path, e))?;
+    fault::around("lock.engine", || locks::take(&lock)).map_err(|why| StoreError::Busy { path, why })?;
+    Ok(lock)
+}
+
 /// Exclusive access to `control.json`.
 #[derive(Debug)]
 pub struct Control<'p> {
@@ -566,14 +585,14 @@ const JUST_MADE: u64 = 120;
 
 /// Whether nobody makes a run of this staging directory any more. Its maker locks it before it writes anything into it,
 /// and its engine has its own lock.
-fn is_abandoned(dir: &Dir) -> bool {
-    if locks::probe(dir, ".") != Lease::Free {
+fn is_abandoned(dir: &Dir, locks: &Dir, id: &RunId) -> bool {
+    if locks::probe_maker(dir, locks, id) != Lease::Free {
         return false;
     }
     match dir.names() {
         Ok(names) if names.is_empty() => {
-            let Ok(stat) = rustix::fs::fstat(dir) else { return false };
-            let made = u64::try_from(stat.st_mtime).unwrap_or(u64::MAX);
+            let Ok(stat) = dir.at().stat() else { return false };
+            let made = u64::try_from(stat.modified.0).unwrap_or(u64::MAX);
             (super::files::now_ms() / 1000).saturating_sub(made) > JUST_MADE
         }
         Ok(_) => matches!(locks::probe(dir, name::ENGINE_LOCK), Lease::Free | Lease::NoFile),
@@ -619,13 +638,6 @@ impl Staged {
     /// The open directory.
     pub fn dir(&self) -> &Dir {
         &self.dir
-    }
-
-    fn lock(&self) -> Result<File, StoreError> {
-        let path = self.dir.path();
-        let file = self.dir.open_lock(".").map_err(|e| io_error("open", path, e))?;
-        locks::take(&file).map_err(|why| StoreError::Busy { path: path.to_owned(), why })?;
-        Ok(file)
     }
 
     fn fill(&self, file: &RunFile) -> Result<(), StoreError> {
@@ -725,7 +737,7 @@ impl RunWrite {
         let record: Record = match self.dir.read_json(name::STATE) {
             Observation::Known(record) => record,
             Observation::Absent => {
-                return Err(io_error("read", &self.dir.path().join(name::STATE), Errno::NOENT));
+                return Err(io_error("read", &self.dir.path().join(name::STATE), io::ErrorKind::NotFound));
             }
             Observation::Unknown(why) => return Err(StoreError::Unreadable(why)),
         };

@@ -7,21 +7,23 @@ const SELECTION: [&str; 2] = ["src/backends.rs", "src/keeper/backend.rs"];
 
 /// The layers from the bottom up, each with what it may import. `mux` is the seam's crate. A leaf is named by
 /// [`SELECTION`] only, not even by what may import everything.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     // Pure: evidence in, verdict out.
     ("verdict", &[]),
+    // What the operating system does with files.
+    ("at", &[]),
     // Nothing in a release build.
-    ("fault", &[]),
+    ("fault", &["at"]),
     ("process", &[]),
     ("config", &[]),
     // Records hold ids and tags of the seam.
-    ("run", &["verdict", "process", "mux", "fault"]),
+    ("run", &["at", "verdict", "process", "mux", "fault"]),
     ("wake", &["run", "process"]),
     ("observe", &["run", "process", "verdict", "mux"]),
-    ("ops", &["observe", "run", "process", "verdict", "wake", "config", "mux", "fault"]),
+    ("ops", &["at", "observe", "run", "process", "verdict", "wake", "config", "mux", "fault"]),
     ("agents", &["ops", "observe", "run", "process", "verdict", "config"]),
     ("engine", &["ops", "agents", "observe", "run", "process", "verdict", "wake", "config", "mux"]),
-    ("keeper", &["run", "process", "verdict", "wake", "mux", "fault"]),
+    ("keeper", &["at", "run", "process", "verdict", "wake", "mux", "fault"]),
     ("backends", &["config", "run", "mux"]),
     ("cli", &["*"]),
 ];

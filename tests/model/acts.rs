@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// Calls after which something is not as it was. A name counts wherever it is called.
-const CALLS: [&str; 17] = [
+const CALLS: [&str; 22] = [
     "rename",
     "renameat",
     "renameat_with",
@@ -25,6 +25,12 @@ const CALLS: [&str; 17] = [
     "signal",
     "tgkill",
     "raise",
+    // Of our own, or of Windows.
+    "rename_new",
+    "rmdir",
+    "dispose",
+    "terminate",
+    "TerminateProcess",
 ];
 
 /// A call in a function.

@@ -19,6 +19,14 @@
 mod linux;
 #[cfg(unix)]
 mod unix;
+#[cfg(windows)]
+mod windows;
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+#[cfg(windows)]
+pub use windows::child;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -202,13 +210,11 @@ impl Invocation {
     /// # Errors
     /// [`InvokeError::NotStarted`] if nothing was executed, [`InvokeError::LostTrack`] if it was, and its end could
     /// not be seen.
-    #[cfg(unix)]
     pub fn run(&self) -> Result<Reply, InvokeError> {
-        unix::run(self)
+        system::run(self)
     }
 
     /// The environment's changes in order: a value that is set stands against a drop, except for a run's names.
-    #[cfg(unix)]
     fn environment(&self) -> impl Iterator<Item = (&OsStr, Option<&OsStr>)> {
         let drops = self.drop.iter().map(|name| (name.as_os_str(), None));
         let sets = self.set.iter().map(|(name, value)| (name.as_os_str(), Some(value.as_os_str())));

@@ -242,7 +242,7 @@ pub(super) fn end_server(server: Option<&Identity>) {
     let end = Instant::now() + LAST_SESSION;
     while handle.life() == Life::Alive && Instant::now() < end {
         let left = end.saturating_duration_since(Instant::now()).min(Duration::from_millis(500));
-        match crate::wake::wait(&[std::os::fd::AsFd::as_fd(&handle)], Some(left)) {
+        match crate::wake::wait(&[crate::wake::AsSource::as_source(&handle)], Some(left)) {
             Ok(crate::wake::Woke::By(_)) => return,
             _ => {
                 // It has ended meanwhile where this fails.

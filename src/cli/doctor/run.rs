@@ -10,7 +10,6 @@ use crate::run::store::{ReadStore, RunRead};
 use crate::verdict::{End, Observation, Verdict};
 use loopmux_mux::Multiplexer;
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -18,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// How long the run may take.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A harmless command, which prints its last word.
+const ECHO: &[&str] = if cfg!(windows) { &["cmd", "/d", "/c", "echo"] } else { &["echo"] };
 
 /// What the harmless command prints.
 const WORDS: &str = "loopmux-doctor was here";
@@ -53,10 +55,9 @@ fn keeper() -> Found {
 fn run(scratch: &Path, mux: &dyn Multiplexer) -> Result<(), String> {
     let place = |name: &str| -> Result<PathBuf, String> {
         let path = scratch.join(name);
-        std::fs::create_dir(&path).map_err(|e| format!("cannot make {}: {e}", path.display()))?;
-        let private = std::fs::Permissions::from_mode(0o700);
-        std::fs::set_permissions(&path, private)
-            .map_err(|e| format!("cannot use {}: {e}", path.display()))?;
+        crate::at::private_builder()
+            .create(&path)
+            .map_err(|e| format!("cannot make {}: {e}", path.display()))?;
         Ok(path)
     };
     let (state, project) = (place("state")?, place("project")?);
@@ -76,7 +77,7 @@ fn drive(state: &Path, project: &Path, mux: &dyn Multiplexer) -> Result<(), Stri
     let me = std::env::current_exe().map_err(|e| format!("the path of this program cannot be told: {e}"))?;
     let mut command = Command::new(me);
     command.args(["--quiet", "--mux", mux.name(), "--project"]).arg(project).args(["run", "--no-park"]);
-    command.args(["--", "echo", WORDS]);
+    command.arg("--").args(ECHO).arg(WORDS);
     command
         .env("LOOPMUX_STATE_DIR", state)
         .env("LOOPMUX_SOCKET", mux.socket())
@@ -116,7 +117,7 @@ fn drive(state: &Path, project: &Path, mux: &dyn Multiplexer) -> Result<(), Stri
 
 /// The run that was made.
 fn view(state: &Path, project: &Path) -> Result<(RunView, RunRead), String> {
-    let project = project.canonicalize().map_err(|e| format!("the project is gone: {e}"))?;
+    let project = crate::config::canonical(project).map_err(|e| format!("the project is gone: {e}"))?;
     let key = crate::run::id::project_key(&project);
     let Observation::Known(read) = ReadStore::new(state).project(&key) else {
         return Err("the run left no project".to_owned());

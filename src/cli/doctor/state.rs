@@ -1,20 +1,26 @@
 //! What is needed of the machine and of the state directory's file system.
 
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
 use super::super::Context;
 use super::{Doctor, Found};
 use crate::process::{self, Handle, Opened, Signal};
 use crate::run::dir::{Dir, WriteError, random_hex};
 use crate::run::files::{ControlFile, SCHEMA};
+use crate::run::fskind;
 use crate::run::write::check_locks;
-use crate::run::{fskind, locks};
-use crate::verdict::Lease;
-use crate::wake::{self, Inbox};
-use std::fs::{File, Metadata};
+use crate::wake::{self, AsSource, Inbox};
+use std::fs::Metadata;
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 const ON_DISK: [&str; 4] = ["file-system", "locks", "inherited", "writing"];
@@ -46,7 +52,9 @@ pub(super) fn check(ctx: &Context, doctor: &mut Doctor) -> Option<tempfile::Temp
         Ok((scratch, found)) => {
             doctor.note("state", found, began);
             let path = scratch.path().to_owned();
-            for (name, check) in ON_DISK.into_iter().zip([file_system, exclusion, inheritance, writing]) {
+            for (name, check) in
+                ON_DISK.into_iter().zip([file_system, exclusion, system::inheritance, writing])
+            {
                 let path = path.clone();
                 doctor.check(name, move || match Dir::open(&path) {
                     Ok(dir) => check(&dir),
@@ -74,21 +82,11 @@ fn failed(what: &str, path: &Path, e: &io::Error) -> Found {
 fn scratch(state: &Path) -> Result<(tempfile::TempDir, Found), Found> {
     let (base, meta) = nearest(state).map_err(|(path, e)| failed("look at", &path, &e))?;
     let there = base == state;
-    let me = rustix::process::geteuid().as_raw();
     if there && !meta.is_dir() {
         return Err(failed("use", state, &io::Error::from(io::ErrorKind::NotADirectory)));
     }
-    if there && meta.uid() != me {
-        return Err(Found::fail(
-            format!("{} belongs to user {}, and you are user {me}", state.display(), meta.uid()),
-            "set LOOPMUX_STATE_DIR to a directory of your own",
-        ));
-    }
-    if there && meta.mode() & 0o022 != 0 {
-        return Err(Found::fail(
-            format!("{} can be written by other users (mode {:o})", state.display(), meta.mode() & 0o777),
-            format!("chmod 700 {}", super::page::quoted(&state.to_string_lossy())),
-        ));
+    if there {
+        system::private(state, &meta)?;
     }
     let scratch = tempfile::Builder::new()
         .prefix(".doctor-")
@@ -143,40 +141,9 @@ impl Drop for Ended {
 }
 
 fn sleeper(stdin: Stdio) -> io::Result<Ended> {
-    let mut sleep = Command::new("sleep");
-    sleep.arg("60").stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut sleep = system::sleeper();
+    sleep.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
     sleep.spawn().map(Ended)
-}
-
-/// The lease rests on this: a lock stays held while a child that got its descriptor lives, and no longer.
-fn inheritance(dir: &Dir) -> Found {
-    let name = "inherited.lock";
-    let tried = (|| -> io::Result<Result<(), &'static str>> {
-        dir.create_empty(name).map_err(io::Error::other)?;
-        let lock: File = dir.open_lock(name)?;
-        locks::take(&lock).map_err(io::Error::other)?;
-        let child = sleeper(Stdio::from(lock.try_clone()?))?;
-        drop(lock);
-        if locks::probe(dir, name) != Lease::Held {
-            return Ok(Err("a lock falls while a child that inherited it lives"));
-        }
-        let meta = dir.path().join(name).metadata()?;
-        let seen = process::holders(meta.dev(), meta.ino());
-        if !seen.found.iter().any(|note| note.id.pid == child.0.id()) {
-            return Ok(Err("the child that holds a lock is not found by its descriptors"));
-        }
-        drop(child);
-        match locks::probe(dir, name) {
-            Lease::Free => Ok(Ok(())),
-            _ => Ok(Err("a lock stays held after the child that inherited it has ended")),
-        }
-    })();
-    let fix = "set LOOPMUX_STATE_DIR to a directory on a local file system";
-    match tried {
-        Ok(Ok(())) => Found::pass("a child inherits a lock, is found by it, and frees it when it ends"),
-        Ok(Err(why)) => Found::fail(why, fix),
-        Err(e) => Found::fail(format!("cannot try a lock with a child: {e}"), fix),
-    }
 }
 
 fn writing(dir: &Dir) -> Found {
@@ -198,10 +165,10 @@ fn writing(dir: &Dir) -> Found {
 }
 
 fn processes() -> Found {
-    let fix = "loopmux needs a readable /proc and pidfds (Linux 5.3 or newer)";
+    let fix = system::PROCESSES;
     let child = match sleeper(Stdio::null()) {
         Ok(child) => child,
-        Err(e) => return Found::fail(format!("cannot start sleep: {e}"), fix),
+        Err(e) => return Found::fail(format!("cannot start a program: {e}"), fix),
     };
     let id = match process::identify(child.0.id()) {
         Ok(Some(id)) => id,
@@ -216,29 +183,27 @@ fn processes() -> Found {
     if let Err(e) = handle.signal(Signal::Kill) {
         return Found::fail(format!("cannot signal a child through its handle: {e}"), fix);
     }
-    match wake::wait(&[handle.as_fd()], Some(POKE)) {
+    match wake::wait(&[handle.as_source()], Some(POKE)) {
         Ok(wake::Woke::By(_)) => Found::pass("processes are identified, signalled and waited for by handle"),
         other => Found::fail(format!("the end of a child was not seen: {other:?}"), fix),
     }
 }
 
 fn wake_ups() -> Found {
-    let fix =
-        "set XDG_RUNTIME_DIR to a short path of your own; without sockets everything waits up to a second";
+    let fix = system::WAKE_UPS;
     let inbox = match Inbox::bind(&format!("d-{}", random_hex(6))) {
         Ok(inbox) => inbox,
-        Err(e) => return Found::fail(format!("no socket can be made: {e}"), fix),
+        Err(e) => return Found::fail(format!("no {} can be made: {e}", system::INBOX), fix),
     };
     wake::poke(inbox.path());
-    match wake::wait(&[inbox.as_fd()], Some(POKE)) {
+    match wake::wait(&[inbox.as_source()], Some(POKE)) {
         Ok(wake::Woke::By(_)) => {}
         other => return Found::fail(format!("a poke did not arrive: {other:?}"), fix),
     }
-    let flags = rustix::fs::inotify::CreateFlags::CLOEXEC;
-    let files = match rustix::fs::inotify::init(flags) {
+    let files = match wake::Files::new() {
         Ok(_) => "and so do files".to_owned(),
         // Whoever follows a log then looks once a second.
         Err(e) => format!("files do not ({e}), so that logs -f looks once a second"),
     };
-    Found::pass(format!("sockets wake a waiting process ({}), {files}", inbox.path().display()))
+    Found::pass(format!("{}s wake a waiting process ({}), {files}", system::INBOX, inbox.path().display()))
 }

@@ -1,8 +1,7 @@
 //! Finding and killing what does not end when asked.
 
-use crate::observe::{AttemptView, sweep};
+use crate::observe::{AttemptView, holders, sweep};
 use crate::process::{self, Handle, Identity, Life, Note, Opened, Scan, Signal};
-use crate::run::files::name;
 use crate::run::store::AttemptRead;
 use crate::verdict::{Lease, Observation};
 use std::collections::HashMap;
@@ -49,20 +48,6 @@ impl Living {
                 self.found.push(Survivor { process, why: why.to_owned() });
             }
         }
-    }
-}
-
-/// Whoever holds the lease of an attempt.
-pub fn holders(read: &AttemptRead) -> Scan {
-    match read.dir().open_lock(name::LEASE).and_then(|f| f.metadata()) {
-        Ok(found) => {
-            use std::os::unix::fs::MetadataExt;
-            process::holders(found.dev(), found.ino())
-        }
-        Err(e) => Scan {
-            found: Vec::new(),
-            refused: vec![process::Refused { process: None, why: format!("cannot open the lease: {e}") }],
-        },
     }
 }
 

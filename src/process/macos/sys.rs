@@ -214,3 +214,26 @@ pub(super) fn machine() -> String {
     }
     id.iter().map(|b| format!("{b:02x}")).collect()
 }
+
+/// Where a process finds its own descriptors.
+pub const OWN_DESCRIPTORS: &str = "/dev/fd";
+
+/// Has every descriptor from 3 on closed when this process executes a program. It may be called in a forked child.
+///
+/// # Errors
+/// None: a number without a descriptor is passed over.
+#[allow(unsafe_code)]
+pub fn close_on_exec() -> io::Result<()> {
+    // SAFETY: the call only reads a number.
+    let most = unsafe { libc::sysconf(libc::_SC_OPEN_MAX) };
+    for fd in 3..c_int::try_from(most.clamp(3, 1 << 16)).unwrap_or(1 << 16) {
+        // SAFETY: the call takes numbers, and only sets a flag of a descriptor of our own.
+        unsafe {
+            let flags = libc::fcntl(fd, libc::F_GETFD);
+            if flags >= 0 {
+                libc::fcntl(fd, libc::F_SETFD, flags | libc::FD_CLOEXEC);
+            }
+        }
+    }
+    Ok(())
+}

@@ -2,6 +2,7 @@
 
 use super::content::{Content, Item, digest, is_secret, permissions};
 use super::{ArchiveError, drain};
+use crate::at::{self, Open};
 use crate::run::dir::Dir;
 use crate::run::id::RunId;
 use crate::run::store::RunRead;
@@ -9,10 +10,8 @@ use crate::run::tree::{Entry, Kind, Node, descend};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Seek, Write};
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use tar::{Archive, Builder, EntryType, Header};
 
@@ -65,7 +64,7 @@ fn header(entry: &Entry, kind: EntryType, len: u64) -> Header {
     header.set_size(len);
     header.set_mode(permissions(entry));
     header.set_uid(entry.uid.into());
-    header.set_gid(rustix::process::getegid().as_raw().into());
+    header.set_gid(at::my_group().into());
     header.set_mtime(u64::try_from(entry.modified.0).unwrap_or_default());
     header
 }
@@ -168,21 +167,17 @@ pub(super) fn unpack(file: &mut File, path: &Path, id: &RunId, into: &Dir) -> Re
         let (parent, name) = parent(into, &found.path).map_err(failed)?;
         match found.kind {
             EntryType::Directory => {
-                rustix::fs::mkdirat(&parent, &name, Mode::RWXU).map_err(|e| failed(e.into()))?;
+                parent.make(&name).map_err(failed)?;
                 directories.push((found.path.clone(), found.mode, found.modified));
             }
             EntryType::Symlink => {
                 let target = target(&found, path)?;
-                rustix::fs::symlinkat(&target, &parent, &name).map_err(|e| failed(e.into()))?;
+                parent.symlink(&target, &name).map_err(failed)?;
             }
             _ => {
-                let flags =
-                    OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                let fd = rustix::fs::openat(&parent, &name, flags, Mode::RUSR | Mode::WUSR)
-                    .map_err(|e| failed(e.into()))?;
-                let mut out = File::from(fd);
+                let mut out = parent.file(&name, Open::New).map_err(failed)?;
                 io::copy(&mut found.entry, &mut out).map_err(failed)?;
-                finish(&out, found.mode, found.modified).map_err(failed)?;
+                at::finish(&out, found.mode, found.modified).map_err(failed)?;
                 out.sync_all().map_err(failed)?;
             }
         }
@@ -193,33 +188,22 @@ pub(super) fn unpack(file: &mut File, path: &Path, id: &RunId, into: &Dir) -> Re
         let failed =
             |e: io::Error| ArchiveError::File { what: "unpack", path: into.path().join(&below), source: e };
         let dir = directory(into, &below).map_err(failed)?;
-        finish(&dir, mode | 0o700, modified).map_err(failed)?;
-        rustix::fs::fsync(&dir).map_err(|e| failed(e.into()))?;
+        dir.finish(mode | 0o700, modified).map_err(failed)?;
+        dir.sync().map_err(failed)?;
     }
     Ok(())
 }
 
-fn finish(file: impl AsFd, mode: u32, modified: i64) -> io::Result<()> {
-    use rustix::fs::{Timespec, Timestamps, UTIME_OMIT};
-    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
-    let times = Timestamps {
-        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-        last_modification: Timespec { tv_sec: modified, tv_nsec: 0 },
-    };
-    Ok(rustix::fs::futimens(&file, &times)?)
-}
-
 /// The open directory that a path is in, and the path's last name.
-fn parent(root: &Dir, path: &Path) -> io::Result<(OwnedFd, std::ffi::OsString)> {
+fn parent(root: &Dir, path: &Path) -> io::Result<(at::Handle, std::ffi::OsString)> {
     let name = path.file_name().unwrap_or_default().to_owned();
     Ok((directory(root, path.parent().unwrap_or(Path::new("")))?, name))
 }
 
-fn directory(root: &Dir, path: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut dir = rustix::fs::openat(root, ".", flags, Mode::empty())?;
+fn directory(root: &Dir, path: &Path) -> io::Result<at::Handle> {
+    let mut dir = root.at().sub(".".as_ref())?;
     for part in path.components() {
-        dir = rustix::fs::openat(&dir, part.as_os_str(), flags, Mode::empty())?;
+        dir = dir.sub(part.as_os_str())?;
     }
     Ok(dir)
 }

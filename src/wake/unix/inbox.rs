@@ -124,11 +124,11 @@ mod tests {
         std::mem::forget(first);
         let inbox = Inbox::bind(&name).unwrap();
         poke(&path);
-        assert_eq!(super::super::wait(&[inbox.as_fd()], None).unwrap(), super::super::Woke::By(0));
+        assert_eq!(crate::wake::wait(&[inbox.as_fd()], None).unwrap(), crate::wake::Woke::By(0));
         inbox.drain();
         assert_eq!(
-            super::super::wait(&[inbox.as_fd()], Some(std::time::Duration::ZERO)).unwrap(),
-            super::super::Woke::Timeout
+            crate::wake::wait(&[inbox.as_fd()], Some(std::time::Duration::ZERO)).unwrap(),
+            crate::wake::Woke::Timeout
         );
         drop(inbox);
         assert!(!path.exists());

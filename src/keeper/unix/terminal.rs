@@ -12,24 +12,6 @@ use std::time::{Duration, Instant};
 /// How long a text may wait for a terminal that takes nothing: a server that is stopped, output held by Ctrl-S.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Leaves every mode that a killed program may have left on, and keeps the text and the cursor's place. A full reset
-/// would erase the text and keep the alternate screen (tmux 3.3a).
-///
-/// What moves the cursor stands between entering and leaving the alternate screen. Leaving it alone restores a
-/// cursor that may have been saved long ago; entered first, it has saved the cursor of now, or, where the program
-/// was killed in it, the one from which the program entered.
-const RESET: &str = concat!(
-    "\x18\x1b\\",                           // whatever sequence was begun
-    "\x1b[?2026l",                          // synchronized update
-    "\x1b[?1049h\x1b[?6l\x1b[r\x1b[?1049l", // origin, region, alternate screen
-    "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l", // mouse
-    "\x1b[?1004l\x1b[?2004l",               // focus events, bracketed paste
-    "\x1b[?1l\x1b>",                        // cursor keys, keypad
-    "\x1b[>4m\x1b[<u",                      // extended keys
-    "\x1b[4l\x1b[?7h",                      // insert, wrap
-    "\x1b(B\x0f\x1b[0m\x1b[0 q\x1b[?25h",   // charset, colours, cursor
-);
-
 /// The terminal as this process has it: opened anew, so that its flags are not the program's.
 #[derive(Debug)]
 pub(super) struct Terminal {
@@ -112,7 +94,7 @@ impl Terminal {
         if let Some(modes) = &self.modes {
             let _ = tcsetattr(fd, OptionalActions::Flush, modes);
         }
-        self.say(RESET);
+        self.say(super::super::words::RESET);
     }
 
     /// Reads what was typed, up to the size of `buffer`. 0 is the end: Ctrl-D, or no terminal any more.

@@ -1,19 +1,18 @@
 //! The steps of a keeper, from its first to its last.
 
-use super::open::{Not, Ready, Refused, open};
-use super::receipts::Receipts;
+use super::super::open::{Not, Ready, Refused, open};
+use super::super::receipts::{Receipts, start_receipt};
+use super::super::{backend, sink, words};
 use super::signals::Signals;
 use super::tend::Tend;
 use super::terminal::Terminal;
-use super::{backend, park, sink, spawn, words};
+use super::{park, spawn, system};
 use crate::process;
-use crate::run::dir::{Dir, Temp, WriteError, random_hex};
-use crate::run::files::{LaunchFile, Role, SCHEMA, SpawnedFile, StartFile, name, now_ms};
+use crate::run::dir::{Dir, Temp, WriteError};
+use crate::run::files::{LaunchFile, Role, SCHEMA, SpawnedFile, name, now_ms};
 use crate::run::locks;
 use crate::verdict::End;
-use loopmux_mux::{Here, Multiplexer};
 use rustix::process::Pid;
-use std::ffi::OsString;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -26,7 +25,7 @@ const LINGER: Duration = Duration::from_millis(15);
 const LOG: Duration = Duration::from_secs(1);
 
 /// Runs the program of a window, and gives this process's exit code, which nobody decides by.
-pub(super) fn keep(path: &Path) -> i32 {
+pub(in crate::keeper) fn keep(path: &Path) -> i32 {
     let mut signals = match Signals::install() {
         Ok(signals) => signals,
         Err(e) => {
@@ -82,7 +81,7 @@ fn run(ready: Ready, signals: &mut Signals, terminal: &mut Terminal) -> i32 {
     }
     let unlinked = dir.remove_file(name::ENV);
     let recording = match launch.role {
-        Role::Attempt => record_output(&dir, mux, here.as_ref()).map(Some),
+        Role::Attempt => sink::begin(&dir, mux, here.as_ref()).map(Some),
         Role::Engine => Ok(None),
     };
     let recording = recording.unwrap_or_else(|why| {
@@ -91,14 +90,14 @@ fn run(ready: Ready, signals: &mut Signals, terminal: &mut Terminal) -> i32 {
     });
     let started = unlinked
         .map_err(|e| format!("the environment could not be removed from the disk: {e}"))
-        .and_then(|()| adopt_descendants(launch.role))
+        .and_then(|()| if launch.role == Role::Engine { Ok(()) } else { system::adopt_descendants() })
         .and_then(|()| if terminal.hung_up() { Err(TERMINAL_GONE.to_owned()) } else { Ok(()) })
         .and_then(|()| spawn::spawn(&launch, vars, lease.as_ref().map(AsFd::as_fd)));
     let mut tend = Tend::new(&launch, &receipts, signals, terminal, room, start.server);
     let end = match started {
         Ok(program) => {
             spawned_receipt(&receipts, program);
-            give_back_memory();
+            system::give_back_memory();
             tend.program(program)
         }
         Err(why) => tend.not_started(why),
@@ -167,55 +166,6 @@ fn refuse(
     1
 }
 
-fn start_receipt(launch: &LaunchFile, here: Option<&Here>) -> StartFile {
-    // A server whose process cannot be looked at stays unnamed: a number alone names nobody.
-    let server = here.and_then(|here| here.server_pid).and_then(|pid| process::identify(pid).ok().flatten());
-    StartFile {
-        schema: SCHEMA,
-        token: launch.tags.token.clone(),
-        keeper: process::current(),
-        host: process::host().clone(),
-        server,
-        session: here.and_then(|here| here.session.clone()),
-        pane: here.and_then(|here| here.pane.clone()),
-        at_ms: now_ms(),
-    }
-}
-
-/// Has this window's output recorded from here on, and gives the mark that ends the record.
-fn record_output(
-    dir: &Dir,
-    mux: Result<Box<dyn Multiplexer>, String>,
-    here: Option<&Here>,
-) -> Result<String, String> {
-    let mux = mux?;
-    let (Some(server), Some(pane)) = (here.and_then(|h| h.server_pid), here.and_then(|h| h.pane.as_ref()))
-    else {
-        return Err("this is no window of a multiplexer".to_owned());
-    };
-    let nonce = random_hex(8);
-    let words: [OsString; 4] =
-        [super::own_path().into(), "sink".into(), dir.path().as_os_str().to_owned(), nonce.clone().into()];
-    mux.pipe(server, pane, Some(&words)).map_err(|e| e.to_string())?;
-    Ok(sink::mark(&nonce))
-}
-
-/// Every descendant that loses its parent becomes a child of this process, and of no other.
-#[cfg(target_os = "linux")]
-fn adopt_descendants(role: Role) -> Result<(), String> {
-    if role == Role::Engine {
-        return Ok(());
-    }
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(|e| format!("its descendants could not be followed: {e}"))
-}
-
-/// Nothing adopts orphans here: a descendant that lost its parent is seen by the lease alone.
-#[cfg(not(target_os = "linux"))]
-fn adopt_descendants(_role: Role) -> Result<(), String> {
-    Ok(())
-}
-
 fn spawned_receipt(receipts: &Receipts<'_>, program: Pid) {
     let Ok(pid) = u32::try_from(program.as_raw_nonzero().get()) else { return };
     // The program has not been reaped: whatever became of it, the kernel still knows who it is.
@@ -233,14 +183,4 @@ fn spawned_receipt(receipts: &Receipts<'_>, program: Pid) {
     };
     // It helps to find what a killed keeper leaves behind. The program runs, so a failure here stops nothing.
     let _ = receipts.write(name::SPAWNED, &file);
-}
-
-/// From here on this process sleeps, beside hundreds like it: what the start took and freed goes back to the system.
-#[allow(unsafe_code)]
-fn give_back_memory() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: the call only releases what the allocator holds free.
-    unsafe {
-        libc::malloc_trim(0);
-    }
 }

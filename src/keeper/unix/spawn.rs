@@ -58,29 +58,12 @@ fn prepare(command: &mut Command, lease: Option<BorrowedFd<'_>>, role: Role) {
             rustix::io::fcntl_setfd(lease, FdFlags::empty())?;
         }
         if role == Role::Attempt {
-            die_with(keeper)?;
+            super::system::die_with(keeper)?;
         }
         Ok(())
     };
     // SAFETY: between fork and exec it only makes system calls; it neither allocates nor takes a lock.
     unsafe { command.pre_exec(in_child) };
-}
-
-/// A program whose keeper is killed gets TERM: nobody could tell any more how it ended. The kernel's HUP does not
-/// reach one that left the terminal's session.
-#[cfg(target_os = "linux")]
-fn die_with(keeper: Pid) -> io::Result<()> {
-    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
-    if rustix::process::getppid() != Some(keeper) {
-        return Err(io::Error::other("the keeper ended"));
-    }
-    Ok(())
-}
-
-/// There is no such signal here: a program that the kernel's HUP does not reach outlives its killed keeper.
-#[cfg(not(target_os = "linux"))]
-fn die_with(_keeper: Pid) -> io::Result<()> {
-    Ok(())
 }
 
 /// From a group that has not the keyboard this call stops the caller, unless the signal for that is ignored.

@@ -1,6 +1,6 @@
 //! What still runs after the program's end: the keeper adopted it, and its list is the only complete one.
 
-use super::receipts::Receipts;
+use super::super::receipts::Receipts;
 use super::terminal::Terminal;
 use crate::process::{self, Identity, Note};
 use crate::run::files::{HandoverFile, LeftoversFile, ProcessNote, SCHEMA, name, now_ms};
@@ -127,8 +127,11 @@ impl Own {
 }
 
 fn in_words(notes: &[Note]) -> String {
-    let named: Vec<String> =
-        notes.iter().take(3).map(|n| format!("{} `{}`", n.id.pid, super::words::clean(&n.command))).collect();
+    let named: Vec<String> = notes
+        .iter()
+        .take(3)
+        .map(|n| format!("{} `{}`", n.id.pid, super::super::words::clean(&n.command)))
+        .collect();
     let more = notes.len().saturating_sub(named.len());
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     format!("the program has ended; still running: {}{more}", named.join(", "))

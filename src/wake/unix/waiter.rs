@@ -1,24 +1,11 @@
 //! Sleeping until one of several descriptors is readable.
 
+use crate::wake::Woke;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
-
-/// How often whoever waits looks for itself, for the poke that was lost.
-pub const SAFETY: Duration = Duration::from_secs(1);
-
-/// What ended a wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Woke {
-    /// The descriptor at this place of the list.
-    By(usize),
-    /// A signal.
-    Interrupted,
-    /// Nothing within the time.
-    Timeout,
-}
 
 /// Sleeps until one of `fds` is readable, or closed at its other end, at most for `limit`.
 ///

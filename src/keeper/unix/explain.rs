@@ -1,7 +1,7 @@
 //! What the multiplexer says right after the terminal went away: once, bounded, in a process of its own.
 
-use super::backend;
-use super::receipts::Receipts;
+use super::super::backend;
+use super::super::receipts::Receipts;
 use crate::process::{self, Handle, Identity, Life, Opened};
 use crate::run::dir::Dir;
 use crate::run::files::{HangupFile, LaunchFile, SCHEMA, StartFile, name, now_ms};
@@ -10,7 +10,6 @@ use loopmux_mux::{Answered, ReplyClass, Scope, Snapshot};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -28,9 +27,9 @@ const ON_ITS_WAY: Duration = Duration::from_secs(5);
 /// As the operating system says.
 #[allow(unsafe_code)]
 pub(super) fn start(dir: &Dir) -> io::Result<Pid> {
-    // By the open directory and by the running program: paths may lead elsewhere by now.
-    let mut command = Command::new("/proc/self/exe");
-    command.args(["explain", "."]).current_dir(format!("/proc/self/fd/{}", dir.as_fd().as_raw_fd()));
+    let (program, directory) = super::system::without_paths(dir);
+    let mut command = Command::new(program);
+    command.args(["explain", "."]).current_dir(directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let in_child = || {
         super::signals::back_to_default();

@@ -1,8 +1,8 @@
 //! From the spawn to the last descendant's end.
 
+use super::super::receipts::{self, Receipts};
 use super::explain;
 use super::leftovers::{Leftovers, Own};
-use super::receipts::{self, Receipts};
 use super::signals::{self, Arrived, Signals};
 use super::terminal::Terminal;
 use crate::fault;
@@ -87,7 +87,7 @@ impl<'a, 'd> Tend<'a, 'd> {
     /// Writes down a program that was not started.
     pub(super) fn not_started(&mut self, why: String) -> End {
         self.terminal.give_to(rustix::process::getpgrp());
-        self.terminal.say_line(&super::words::clean(&why));
+        self.terminal.say_line(&super::super::words::clean(&why));
         self.take_signals();
         self.record(End::SpawnError(why));
         self.until_nothing_is_left()

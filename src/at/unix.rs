@@ -161,10 +161,11 @@ impl Handle {
     /// # Errors
     /// As the operating system says.
     pub fn open_up(&self, name: Option<&OsStr>) -> io::Result<()> {
-        Ok(match name {
+        match name {
             Some(name) => rustix::fs::chmodat(&self.0, name, Mode::RWXU, AtFlags::empty())?,
             None => rustix::fs::fchmod(&self.0, Mode::RWXU)?,
-        })
+        }
+        Ok(())
     }
 
     /// Sets permissions and the time of the last change, in seconds.

@@ -10,6 +10,7 @@ mod shell;
 mod spdx;
 mod stage;
 mod tests;
+mod windows;
 
 use std::process::ExitCode;
 
@@ -19,9 +20,12 @@ cargo xtask demo  [--yes] [--release]
 
 cargo xtask test  [--yes] [--windows] [--agents] [--all] [--no-soak]
     every check there is: formatting, lints, docs, licences, tests, soaks, the floor toolchain
-    --windows, --agents   also what needs Windows programs or agent CLIs
+    --windows, --agents   also what needs Windows programs, which are installed, or agent CLIs
     --all                 all of these
     --no-soak             leaves out the long serial tests
+
+cargo xtask windows [--yes]
+    builds for Windows, and runs the tests of that build under Wine; on Windows without it
 
 cargo xtask bench [ARG...]
     the benchmarks; arguments go to `cargo bench`
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
     let done = match task.as_str() {
         "demo" => demo::run(&words),
         "test" => tests::run(&words),
+        "windows" => windows::run(&words),
         "bench" => bench(&words),
         "docs" => docs::run(&words),
         "help" | "--help" | "-h" | "" => {

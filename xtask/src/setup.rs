@@ -37,17 +37,39 @@ pub(crate) fn need_tmux(consent: Consent) -> Result<(), Failure> {
         println!("found {version}");
         return Ok(());
     }
-    let commands = install_commands("tmux")?;
+    install("tmux", install_commands(&["tmux"])?, consent)?;
+    match says("tmux", &["-V"]) {
+        Some(version) => {
+            println!("installed {version}");
+            Ok(())
+        }
+        None => Err(Failure::new("tmux was installed and still cannot be executed; is it in PATH?")),
+    }
+}
+
+/// Makes sure that packages of Debian are there: what they hold is called otherwise elsewhere.
+pub(crate) fn need_packages(packages: &[&str], consent: Consent) -> Result<(), Failure> {
+    let what = packages.join(", ");
+    if !works("apt-get", &["--version"]) {
+        return Err(Failure::usage(format!(
+            "{what} are needed, as Debian calls them, and there is no apt-get"
+        )));
+    }
+    install(&what, install_commands(packages)?, consent)
+}
+
+/// Carries commands out that install something.
+fn install(what: &str, commands: Vec<Vec<String>>, consent: Consent) -> Result<(), Failure> {
     let spelled = commands.iter().map(typed).collect::<Vec<_>>().join(" && ");
     if consent == Consent::AskAPerson {
         if !std::io::stdin().is_terminal() {
             return Err(Failure::usage(format!(
-                "tmux is not installed, and nobody is here to be asked; install it with\n    {spelled}\nor give --yes"
+                "{what}: not installed, and nobody is here to be asked; install it with\n    {spelled}\nor give --yes"
             )));
         }
-        println!("tmux is not installed. This installs it:\n    {spelled}");
+        println!("{what}: not installed. This installs it:\n    {spelled}");
         if !ask("Install it now?")? {
-            return Err(Failure::usage("tmux is needed, and was not installed"));
+            return Err(Failure::usage(format!("{what} is needed, and was not installed")));
         }
     }
     for command in &commands {
@@ -59,20 +81,15 @@ pub(crate) fn need_tmux(consent: Consent) -> Result<(), Failure> {
             Err(e) => return Err(Failure::new(format!("cannot execute `{}`: {e}", typed(command)))),
         }
     }
-    match says("tmux", &["-V"]) {
-        Some(version) => {
-            println!("installed {version}");
-            Ok(())
-        }
-        None => Err(Failure::new("tmux was installed and still cannot be executed; is it in PATH?")),
-    }
+    Ok(())
 }
 
-fn install_commands(package: &str) -> Result<Vec<Vec<String>>, Failure> {
+fn install_commands(packages: &[&str]) -> Result<Vec<Vec<String>>, Failure> {
     let Some(manager) = MANAGERS.iter().find(|m| works(m.program, &["--version"])) else {
         let known = MANAGERS.map(|m| m.program).join(", ");
+        let what = packages.join(" ");
         return Err(Failure::usage(format!(
-            "{package} is not installed, and none of {known} is there to install it: install {package} by hand"
+            "{what} is not installed, and none of {known} is there to install it: install {what} by hand"
         )));
     };
     let root = says("id", &["-u"]).as_deref() == Some("0");
@@ -81,15 +98,15 @@ fn install_commands(package: &str) -> Result<Vec<Vec<String>>, Failure> {
         prefix.push("sudo".to_owned());
     }
     prefix.push(manager.program.to_owned());
-    let command = |words: &[&str], package: Option<&str>| {
-        let words = words.iter().copied().chain(package).map(str::to_owned);
+    let command = |words: &[&str], packages: &[&str]| {
+        let words = words.iter().chain(packages).copied().map(str::to_owned);
         prefix.iter().cloned().chain(words).collect::<Vec<_>>()
     };
     let mut commands = Vec::new();
     if !manager.refresh.is_empty() {
-        commands.push(command(manager.refresh, None));
+        commands.push(command(manager.refresh, &[]));
     }
-    commands.push(command(manager.install, Some(package)));
+    commands.push(command(manager.install, packages));
     Ok(commands)
 }
 

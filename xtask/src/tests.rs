@@ -3,7 +3,7 @@
 use crate::setup::{Consent, need_tmux};
 use crate::shell::{cargo, root, says, works};
 use crate::stage::{Outcome, Stages, run as run_command};
-use crate::{Failure, policy, switches};
+use crate::{Failure, policy, switches, windows as other};
 use std::process::Command;
 
 /// Tests that drive real multiplexers, or many processes, disturb each other's timing beyond this many.
@@ -32,10 +32,14 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
     if let Some(failure) = refused {
         return Err(failure);
     }
-    for (given, what) in [(windows, "windows"), (agents, "agents")] {
-        if given || all {
-            println!("{what}: there is nothing of that kind yet");
-        }
+    if agents || all {
+        println!("agents: there is nothing of that kind yet");
+    }
+    if windows || all {
+        stages.stage("what Windows programs need", || match other::need(consent) {
+            Ok(()) => Outcome::Passed,
+            Err(failure) => Outcome::Failed(failure.what),
+        });
     }
 
     stages.command("format", cargo().args(["fmt", "--all", "--check"]));
@@ -47,6 +51,7 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
         "lints",
         cargo().args(["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
     );
+    stages.stage("types on Windows and macOS", other::checks);
     stages.command(
         "documentation",
         cargo().args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"),
@@ -61,6 +66,7 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
     } else {
         stages.command("soaks", &mut soaks(nextest));
     }
+    stages.stage("Windows, under Wine", other::tests);
     stages.stage("Debian's toolchain", debian);
     stages.summary()
 }

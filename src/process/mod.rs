@@ -27,11 +27,11 @@ pub use macos::{
     holders, host, identify, life, members, note, with_token,
 };
 #[cfg(unix)]
-pub use unix::signal_name;
+pub use unix::{most_files, signal_name};
 #[cfg(windows)]
 pub use windows::{
     Asked, Handle, Job, Watch, ancestors, autogroup, children, current, descendants, host, identify, life,
-    members, note, signal_name, started_by, with_token,
+    members, most_files, note, signal_name, started_by, with_token,
 };
 
 /// What names one process for ever.

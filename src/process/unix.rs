@@ -1,5 +1,10 @@
 //! What all Unix systems have in common.
 
+/// How many files a process may have open; `None` where nothing limits it.
+pub fn most_files() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
+}
+
 /// The name of a signal, without `SIG`; `None` for one that has only a number.
 pub fn signal_name(signal: i32) -> Option<&'static str> {
     Some(match signal {

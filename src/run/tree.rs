@@ -286,7 +286,7 @@ fn entry(path: PathBuf, stat: &at::Stat) -> Entry {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;

@@ -115,7 +115,7 @@ fn server(mux: &dyn Multiplexer, client: &str) -> Found {
 /// A server inherits the limit of open files of whoever starts it. One that cannot open what it needs spins and does not
 /// answer, and nobody could tell it to end.
 fn few_files() -> Option<Found> {
-    let most = rustix::process::getrlimit(rustix::process::Resource::Nofile).current?;
+    let most = crate::process::most_files()?;
     (most < ENOUGH_FILES).then(|| {
         Found::fail(
             format!("a process may open {most} files here, and a server needs {ENOUGH_FILES}"),

@@ -208,7 +208,7 @@ fn directory(root: &Dir, path: &Path) -> io::Result<at::Handle> {
     Ok(dir)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};

@@ -117,7 +117,10 @@ impl Handle {
     /// # Errors
     /// As the operating system says.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
-        native::names(self.0.as_handle())
+        // A handle of its own: a list that was begun on a shared one may go on with what was there then.
+        let again = native::again(self.0.as_handle(), LIST)
+            .or_else(|_| Ok::<_, io::Error>(Self::open(&self.path()?)?.0))?;
+        native::names(again.as_handle())
     }
 
     /// The same of a handle that was opened for that alone.

@@ -177,6 +177,7 @@ pub fn unknowns(view: &RunView) -> Vec<String> {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn ends_in_words() {
         assert_eq!(end(&End::Code(3)), "exited 3");

@@ -233,6 +233,7 @@ park = true
         (e.line, e.what)
     }
 
+    #[cfg(unix)]
     #[test]
     fn every_key_is_read_with_its_line() {
         let layer = parse(FULL).unwrap();

@@ -133,6 +133,7 @@ mod tests {
         pairs.iter().copied().collect()
     }
 
+    #[cfg(unix)]
     #[test]
     fn the_state_directory_follows_its_order() {
         let all = [("LOOPMUX_STATE_DIR", "/s"), ("XDG_STATE_HOME", "/x"), ("HOME", "/h")];
@@ -154,6 +155,7 @@ mod tests {
         assert_eq!(error, "environment variable LOOPMUX_STATE_DIR=\"s\": it must be an absolute path");
     }
 
+    #[cfg(unix)]
     #[test]
     fn the_user_file_follows_its_order() {
         let at = |pairs: &[(&str, &str)]| user_config_file(&env(pairs));
@@ -162,6 +164,7 @@ mod tests {
         assert_eq!(at(&[]), None);
     }
 
+    #[cfg(unix)]
     #[test]
     fn the_project_is_the_nearest_marked_ancestor() {
         let dir = tempfile::tempdir().unwrap();
@@ -187,6 +190,7 @@ mod tests {
         assert_eq!(nearest_marked([dir.path()].into_iter()).unwrap().unwrap().root, dir.path());
     }
 
+    #[cfg(unix)]
     #[test]
     fn the_flag_ranks_before_the_environment_and_needs_no_directory() {
         let dir = tempfile::tempdir().unwrap();

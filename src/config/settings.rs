@@ -260,6 +260,7 @@ mod tests {
         assert!(!settings.park.value);
     }
 
+    #[cfg(unix)]
     #[test]
     fn flag_environment_project_user_default_in_that_order() {
         let house = House::new("[mux]\nbackend = 'tmux'", "[mux]\nbackend = 'psmux'");
@@ -280,6 +281,7 @@ mod tests {
         assert!(user.source.to_string().ends_with("config.toml:2"), "{}", user.source);
     }
 
+    #[cfg(unix)]
     #[test]
     fn every_key_reaches_its_own_setting() {
         let settings = House::new(
@@ -297,6 +299,7 @@ mod tests {
         assert!(settings.park.value);
     }
 
+    #[cfg(unix)]
     #[test]
     fn every_variable_reaches_its_own_setting() {
         let variables = [
@@ -338,6 +341,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_bad_user_file_is_an_error_even_where_the_project_decides() {
         let error = House::new("[run]\npark=true", "[run]\nprak=true").load(&Flags::default(), &[]);

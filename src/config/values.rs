@@ -210,6 +210,7 @@ mod tests {
         assert_eq!(error.to_string(), "\"Tmux\" is no backend: choose auto, tmux or psmux");
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_socket_is_a_name_or_an_absolute_path() {
         assert_eq!("work".parse(), Ok(Socket::Name("work".into())));
@@ -221,6 +222,7 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_program_does_not_depend_on_the_current_directory() {
         for good in ["tmux", "/opt/bin/tmux", "tmux-3.4"] {

@@ -411,6 +411,7 @@ mod tests {
         assert_eq!(pieces(&dir, 0), [Piece::Bytes(b"first".to_vec())]);
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_directory_that_vanished_stops_no_reader() {
         let home = tempfile::tempdir().unwrap();

@@ -42,6 +42,7 @@ pub(super) fn clean(text: &str) -> String {
 mod tests {
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn an_end_is_said_in_words_and_harmless() {
         assert_eq!(ended(&End::Code(3)), "exited 3");

@@ -266,6 +266,7 @@ mod tests {
     use crate::run::store::RunRead;
 
     /// A removal moves a run away before it erases anything: whoever has it open does not take that for a loss.
+    #[cfg(unix)]
     #[test]
     fn an_attempt_whose_directory_was_moved_away_is_unknown_and_not_lost() {
         let temp = tempfile::tempdir().unwrap();

@@ -117,7 +117,8 @@ mod tests {
 
     #[test]
     fn any_bytes_survive_json() {
-        for bytes in [&b"plain"[..], "caf\u{e9} \u{1f980}\n\"'".as_bytes(), b"\xff\x00\xfe", b""] {
+        let odd: &[u8] = if cfg!(unix) { b"\xff\x00\xfe" } else { b"\x00" };
+        for bytes in [&b"plain"[..], "caf\u{e9} \u{1f980}\n\"'".as_bytes(), odd, b""] {
             let text = OsText(os_string(bytes.to_vec()).unwrap());
             let json = serde_json::to_string(&text).unwrap();
             assert_eq!(serde_json::from_str::<OsText>(&json).unwrap(), text, "{json}");

@@ -71,9 +71,18 @@ pub(super) fn is_sharing(e: &io::Error) -> bool {
 }
 
 /// Opens a name relative to a directory, as itself and not where it leads. The handle is not inherited.
-#[allow(unsafe_code)]
 pub(super) fn open(dir: BorrowedHandle<'_>, name: &OsStr, wanted: &Wanted) -> io::Result<OwnedHandle> {
-    let mut words = wide(name)?;
+    open_words(dir, wide(name)?, wanted)
+}
+
+/// Opens a directory once more, by no name.
+pub(super) fn again(dir: BorrowedHandle<'_>, access: u32) -> io::Result<OwnedHandle> {
+    let wanted = Wanted { access, options: wdk::FILE_DIRECTORY_FILE, ..Wanted::EXISTING };
+    open_words(dir, Vec::new(), &wanted)
+}
+
+#[allow(unsafe_code)]
+fn open_words(dir: BorrowedHandle<'_>, mut words: Vec<u16>, wanted: &Wanted) -> io::Result<OwnedHandle> {
     let name = unicode(&mut words)?;
     let attributes = OBJECT_ATTRIBUTES {
         Length: u32::try_from(size_of::<OBJECT_ATTRIBUTES>()).unwrap_or_default(),

@@ -145,7 +145,7 @@ mod tests {
         let found = scan.found.iter().find(|note| note.id.pid == child.id());
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(found.is_some_and(|note| note.command.contains("pause")), "{scan:?}");
+        assert!(found.is_some_and(|note| note.command.contains("cmd")), "{scan:?}");
         assert!(!descendants(std::process::id()).found.iter().any(|note| note.id.pid == child.id()));
     }
 

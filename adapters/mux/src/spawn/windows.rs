@@ -21,7 +21,9 @@ use windows_sys::Win32::Foundation::{
 use windows_sys::Win32::Storage::FileSystem::{
     DELETE, FILE_ATTRIBUTE_TEMPORARY, FILE_FLAG_DELETE_ON_CLOSE, FILE_GENERIC_READ, FILE_GENERIC_WRITE,
 };
-use windows_sys::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, CREATE_NO_WINDOW};
+use windows_sys::Win32::System::Threading::{
+    CREATE_BREAKAWAY_FROM_JOB, CREATE_NEW_PROCESS_GROUP, CREATE_NO_WINDOW,
+};
 
 /// How long a killed client may take to be gone. One that is stuck in the kernel is left to it.
 const AFTER_KILL: Duration = Duration::from_millis(500);
@@ -88,7 +90,7 @@ fn start(invocation: &Invocation, input: &File, out: &File, err: &File) -> Resul
         vars.retain(|(known, _)| !same_name(known, name));
         vars.extend(value.map(|value| (name.to_owned(), value.to_owned())));
     }
-    let start = Start {
+    let start = |more| Start {
         program: binary,
         args: &invocation.args,
         vars: &vars,
@@ -96,9 +98,16 @@ fn start(invocation: &Invocation, input: &File, out: &File, err: &File) -> Resul
         streams: Some(Streams { input: input.as_handle(), out: out.as_handle(), err: err.as_handle() }),
         inherited: &[],
         job: None,
-        flags: CREATE_NO_WINDOW | CREATE_NEW_PROCESS_GROUP,
+        flags: CREATE_NO_WINDOW | CREATE_NEW_PROCESS_GROUP | more,
     };
-    start.spawn().map_err(|source| match source.raw_os_error().map(i32::cast_unsigned) {
+    // A server that it starts outlives this process, and the job of a window around it, where that lets it go.
+    let outside = start(CREATE_BREAKAWAY_FROM_JOB).spawn();
+    let denied = |e: &io::Error| e.raw_os_error() == Some(ERROR_ACCESS_DENIED.cast_signed());
+    let started = match outside {
+        Err(e) if denied(&e) => start(0).spawn(),
+        other => other,
+    };
+    started.map_err(|source| match source.raw_os_error().map(i32::cast_unsigned) {
         Some(ERROR_FILE_NOT_FOUND | ERROR_PATH_NOT_FOUND) => SpawnError::NoProgram(binary.clone()),
         Some(ERROR_ACCESS_DENIED | ERROR_BAD_EXE_FORMAT | ERROR_EXE_MACHINE_TYPE_MISMATCH) => {
             SpawnError::NotExecutable { binary: binary.clone(), source }

@@ -6,13 +6,14 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::mem::{MaybeUninit, size_of};
-use std::os::windows::ffi::OsStrExt;
+use std::os::windows::ffi::{OsStrExt, OsStringExt};
 use std::os::windows::io::{AsHandle, AsRawHandle, BorrowedHandle, FromRawHandle, OwnedHandle};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use windows_sys::Win32::Foundation::{
     HANDLE, HANDLE_FLAG_INHERIT, SetHandleInformation, WAIT_FAILED, WAIT_OBJECT_0,
 };
+use windows_sys::Win32::System::SystemInformation::GetSystemDirectoryW;
 use windows_sys::Win32::System::Threading::{
     CREATE_UNICODE_ENVIRONMENT, CreateProcessW, DeleteProcThreadAttributeList, EXTENDED_STARTUPINFO_PRESENT,
     GetExitCodeProcess, InitializeProcThreadAttributeList, LPPROC_THREAD_ATTRIBUTE_LIST,
@@ -119,7 +120,7 @@ impl Start<'_> {
     pub fn spawn(&self) -> io::Result<Child> {
         let mut line = self.command_line()?;
         let block = environment(self.vars)?;
-        let program = wide(self.application())?;
+        let program = self.application()?.map(|path| wide(&path)).transpose()?;
         let cwd = self.cwd.map(|dir| wide(dir.as_os_str())).transpose()?;
         let mut handles: Vec<HANDLE> = self.inherited.iter().map(AsRawHandle::as_raw_handle).collect();
         let mut start = MaybeUninit::<STARTUPINFOEXW>::zeroed();
@@ -147,7 +148,7 @@ impl Start<'_> {
         // SAFETY: every pointer is to a value of this function that outlives the call; the line may be changed by it.
         let ok = unsafe {
             CreateProcessW(
-                program.as_ptr(),
+                program.as_ref().map_or(std::ptr::null(), |path| path.as_ptr()),
                 line.as_mut_ptr(),
                 std::ptr::null(),
                 std::ptr::null(),
@@ -179,8 +180,12 @@ impl Start<'_> {
         end.is_some_and(|end| end.eq_ignore_ascii_case("bat") || end.eq_ignore_ascii_case("cmd"))
     }
 
-    fn application(&self) -> &OsStr {
-        if self.is_script() { OsStr::new(r"C:\Windows\System32\cmd.exe") } else { self.program.as_os_str() }
+    /// The path of what is executed; `None` for a name, which the system looks for.
+    fn application(&self) -> io::Result<Option<OsString>> {
+        if self.is_script() {
+            return system_directory().map(|dir| Some(dir.join("cmd.exe").into_os_string()));
+        }
+        Ok(self.program.parent().filter(|dir| !dir.as_os_str().is_empty()).map(|_| self.program.into()))
     }
 
     fn command_line(&self) -> io::Result<Vec<u16>> {
@@ -213,6 +218,18 @@ impl Start<'_> {
         line.push(0);
         Ok(line)
     }
+}
+
+/// Where the system's own programs are.
+#[allow(unsafe_code)]
+fn system_directory() -> io::Result<PathBuf> {
+    let mut buffer = [0u16; 512];
+    // SAFETY: the buffer is as large as is said.
+    let len = unsafe { GetSystemDirectoryW(buffer.as_mut_ptr(), 512) } as usize;
+    if len == 0 || len >= buffer.len() {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(PathBuf::from(OsString::from_wide(&buffer[..len])))
 }
 
 /// One word, as the C library of nearly every program takes a line apart.

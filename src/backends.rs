@@ -134,11 +134,11 @@ fn named_psmux(settings: &Settings, binary: &Path) -> Result<Box<dyn Multiplexer
             state.join("projects").join(project_key(&settings.project)).join("psmux")
         }
     };
-    psmux(binary, &data)
+    psmux(binary, &data, settings.old_psmux.value)
 }
 
 /// A client of it on another system than its own asks servers that have other processes than ours.
-fn psmux(binary: &Path, data: &Path) -> Result<Box<dyn Multiplexer>, Unusable> {
+fn psmux(binary: &Path, data: &Path, old: bool) -> Result<Box<dyn Multiplexer>, Unusable> {
     if !cfg!(windows) {
         return Err(not_on_this_system(
             "psmux",
@@ -146,7 +146,7 @@ fn psmux(binary: &Path, data: &Path) -> Result<Box<dyn Multiplexer>, Unusable> {
         ));
     }
     match Psmux::new(binary, data) {
-        Ok(psmux) => Ok(Box::new(psmux)),
+        Ok(psmux) => Ok(Box::new(if old { psmux.of_old() } else { psmux })),
         Err(e) => Err(Unusable::Socket { name: "psmux", why: e.to_string() }),
     }
 }
@@ -181,7 +181,7 @@ pub fn open(settings: &Settings, recorded: &MuxRef) -> Result<Box<dyn Multiplexe
         _ => find_psmux(settings),
     };
     let binary = found.unwrap_or_else(|_| PathBuf::from(recorded.binary.as_os_str()));
-    at_socket(&recorded.backend, &binary, Path::new(recorded.socket.as_os_str()))
+    at_socket(recorded, &binary)
 }
 
 /// The backend of a record exactly as recorded: what a keeper uses for its own pane.
@@ -189,7 +189,7 @@ pub fn open(settings: &Settings, recorded: &MuxRef) -> Result<Box<dyn Multiplexe
 /// # Errors
 /// No such backend here, in words.
 pub fn recorded(mux: &MuxRef) -> Result<Box<dyn Multiplexer>, String> {
-    at_socket(&mux.backend, Path::new(mux.binary.as_os_str()), Path::new(mux.socket.as_os_str()))
+    at_socket(mux, Path::new(mux.binary.as_os_str()))
 }
 
 /// How a record refers to a backend.
@@ -202,14 +202,19 @@ pub fn reference(mux: &dyn Multiplexer, version: Option<String>) -> MuxRef {
     }
 }
 
-fn at_socket(backend: &str, binary: &Path, socket: &Path) -> Result<Box<dyn Multiplexer>, String> {
-    match backend {
+fn at_socket(recorded: &MuxRef, binary: &Path) -> Result<Box<dyn Multiplexer>, String> {
+    let socket = Path::new(recorded.socket.as_os_str());
+    match recorded.backend.as_str() {
         #[cfg(unix)]
         "tmux" => {
             let endpoint = Endpoint::parse(Some(socket.as_os_str())).map_err(|e| e.to_string())?;
             Ok(Box::new(tmux(binary, &endpoint).map_err(|e| e.to_string())?))
         }
-        "psmux" => psmux(binary, socket).map_err(|e| e.to_string()),
+        "psmux" => {
+            // Servers go on in the version that they were started with.
+            let old = recorded.version.as_deref().is_some_and(loopmux_psmux::version::is_old);
+            psmux(binary, socket, old).map_err(|e| e.to_string())
+        }
         other => Err(format!("this build has no backend {other:?}")),
     }
 }
@@ -355,6 +360,6 @@ pub fn elsewhere(mux: &dyn Multiplexer, socket: &Path) -> Result<Box<dyn Multipl
     match mux.name() {
         #[cfg(unix)]
         "tmux" => Ok(Box::new(tmux(mux.binary(), &Endpoint::Path(socket.to_owned()))?)),
-        _ => psmux(mux.binary(), socket),
+        _ => psmux(mux.binary(), socket, false),
     }
 }

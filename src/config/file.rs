@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 /// Every key that a configuration file may have, with its table.
 pub const KEYS: [(&str, &[&str]); 2] =
-    [("mux", &["backend", "socket", "tmux", "psmux"]), ("run", &["size", "grace", "park"])];
+    [("mux", &["backend", "socket", "tmux", "psmux", "old-psmux"]), ("run", &["size", "grace", "park"])];
 
 /// The largest configuration file, in bytes.
 const READ_LIMIT: u64 = 1 << 20;
@@ -45,6 +45,7 @@ pub(super) struct Layer {
     pub socket: Option<Lined<Socket>>,
     pub tmux: Option<Lined<Program>>,
     pub psmux: Option<Lined<Program>>,
+    pub old_psmux: Option<Lined<bool>>,
     pub size: Option<Lined<Size>>,
     pub grace: Option<Lined<Duration>>,
     pub park: Option<Lined<bool>>,
@@ -64,6 +65,8 @@ struct RawMux {
     socket: Option<Spanned<String>>,
     tmux: Option<Spanned<String>>,
     psmux: Option<Spanned<String>>,
+    #[serde(rename = "old-psmux")]
+    old_psmux: Option<Spanned<bool>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -125,15 +128,17 @@ pub(super) fn parse(text: &str) -> Result<Layer, LineError> {
         let LineError { line, what } = raw_error(e);
         LineError { line, what: key.map_or(what.clone(), |key| format!("{key}: {what}")) }
     })?;
+    let switch = |v: Spanned<bool>| Lined { line: line_of(text, v.span().start), value: v.into_inner() };
     Ok(Layer {
         backend: typed(text, "mux.backend", raw.mux.backend)?,
         socket: typed(text, "mux.socket", raw.mux.socket)?,
         tmux: typed(text, "mux.tmux", raw.mux.tmux)?,
         psmux: typed(text, "mux.psmux", raw.mux.psmux)?,
+        old_psmux: raw.mux.old_psmux.map(switch),
         size: typed(text, "run.size", raw.run.size)?,
         grace: typed::<Length>(text, "run.grace", raw.run.grace)?
             .map(|Lined { value, line }| Lined { value: value.0, line }),
-        park: raw.run.park.map(|v| Lined { line: line_of(text, v.span().start), value: v.into_inner() }),
+        park: raw.run.park.map(switch),
     })
 }
 

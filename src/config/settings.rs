@@ -75,6 +75,8 @@ pub struct Settings {
     pub tmux: Setting<Option<Program>>,
     /// The program `psmux`; `None` means the one in `PATH`.
     pub psmux: Setting<Option<Program>>,
+    /// Whether a psmux below the floor may be used, with its limits.
+    pub old_psmux: Setting<bool>,
     /// The size of a window that nobody looks at.
     pub size: Setting<Size>,
     /// How long a stop waits between asking and insisting.
@@ -126,6 +128,7 @@ impl Settings {
             socket: first.of(None, env.socket, |l| &l.socket).or_default(),
             tmux: first.of(None, env.tmux, |l| &l.tmux).optional(),
             psmux: first.of(None, env.psmux, |l| &l.psmux).optional(),
+            old_psmux: first.of(None, None, |l| &l.old_psmux).or_default(),
             size: first.of(flags.size, None, |l| &l.size).or_default(),
             grace: first.of(flags.grace, None, |l| &l.grace).or(DEFAULT_GRACE),
             park: first.of(flags.park, None, |l| &l.park).or_default(),
@@ -285,7 +288,7 @@ mod tests {
     #[test]
     fn every_key_reaches_its_own_setting() {
         let settings = House::new(
-            "[mux]\nbackend='psmux'\nsocket='a'\ntmux='/t'\npsmux='/p'\n[run]\nsize='10x20'\ngrace='1m'\npark=true",
+            "[mux]\nbackend='psmux'\nsocket='a'\ntmux='/t'\npsmux='/p'\nold-psmux=true\n[run]\nsize='10x20'\ngrace='1m'\npark=true",
             "",
         )
         .load(&Flags::default(), &[])
@@ -294,6 +297,7 @@ mod tests {
         assert_eq!(settings.socket.value, Socket::Name("a".into()));
         assert_eq!(settings.tmux.value.unwrap().as_path(), Path::new("/t"));
         assert_eq!(settings.psmux.value.unwrap().as_path(), Path::new("/p"));
+        assert!(settings.old_psmux.value);
         assert_eq!(settings.size.value, Size { columns: 10, rows: 20 });
         assert_eq!(settings.grace.value, Duration::from_secs(60));
         assert!(settings.park.value);

@@ -27,6 +27,11 @@ impl List {
         self
     }
 
+    /// Each command as a list of its own.
+    pub(crate) fn one_by_one(&self) -> impl Iterator<Item = List> {
+        self.0.iter().map(|command| List(vec![command.clone()]))
+    }
+
     /// The arguments for a client.
     pub(crate) fn argv(&self) -> Vec<OsString> {
         let mut words = Vec::new();

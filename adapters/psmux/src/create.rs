@@ -31,18 +31,20 @@ impl Psmux {
         };
         let refused = |said| CreateError::Refused(self.unasked(query, said));
         let words = check(spec).map_err(refused)?;
+        if let Some(limit) = self.limit(spec) {
+            return Err(refused(limit));
+        }
         match &spec.placement {
             Placement::NewSession { name, tags, size } => {
                 endpoint::prepare(&self.data).map_err(|e| {
                     refused(format!("the data directory {} cannot be made: {e}", self.data.display()))
                 })?;
                 let (columns, rows) = (size.0.to_string(), size.1.to_string());
-                let head = ["new-session", "-d", "-P", "-F", &row_format(), "-s", name.as_str()];
+                let head = ["new-session", "-d", "-P", "-F", &self.made_format(), "-s", name.as_str()];
                 let make = head.into_iter().chain(["-x", &columns, "-y", &rows]).map(str::to_owned);
                 let make = List::new().then(make.chain(window_words(spec, &words)));
-                let list =
-                    make.and(tag_the_active(tags, &spec.tags)).then(["display-message", "-p", &row_format()]);
-                self.make_session(spec, &list)
+                let tag = || tag_the_active(tags, &spec.tags).then(["display-message", "-p", &row_format()]);
+                self.make_session(spec, &if self.old { make } else { make.and(tag()) })
             }
             Placement::InSession(owned) => self.make_in(spec, owned, &words),
         }
@@ -51,7 +53,7 @@ impl Psmux {
     fn make_session(&self, spec: &CreateSpec, list: &List) -> Result<Created, CreateError> {
         const QUERY: &str = "new-session";
         let heard = self.execute(QUERY, &self.client(list))?;
-        let rows: Vec<Row> = heard.stdout.lines().filter_map(parse_row).collect();
+        let rows = self.made_rows(&heard);
         let Some(made) = rows.first() else {
             let trouble = self.trouble(QUERY, &heard);
             return Err(if is_certainly_not_made(&heard) {
@@ -135,18 +137,27 @@ impl Psmux {
         let inside = pane_target("", pane);
         // `set-option` is led to a session by its own target only, so another command goes first.
         let row = row_format();
-        let show = || List::new().then(["display-message", "-p", "-t", &inside, &row]);
-        let mut list = show();
-        if let Placement::NewSession { tags, .. } = &spec.placement {
-            list = list.and(tags::set(TagScope::Session, ":", session, tags));
-        }
-        let list = list
-            .and(tags::set(TagScope::Window, &inside, window, &spec.tags))
-            .and(tags::set(TagScope::Pane, &inside, pane, &spec.tags))
-            .and(show());
-        let client = self.client_at(&pane_target(session, pane), &list).deadline(self.act);
-        let heard = self.ask(QUERY, &client).map_err(CreateError::MayAppear)?;
-        match heard.stdout.lines().filter_map(parse_row).nth(1) {
+        let shown = if self.old { pane_target(session, pane) } else { inside.clone() };
+        let show = || List::new().then(["display-message", "-p", "-t", &shown, &row]);
+        let of_session = match &spec.placement {
+            Placement::NewSession { tags, .. } => Some((TagScope::Session, ":", session, tags)),
+            Placement::InSession(_) => None,
+        };
+        let all = of_session.into_iter().chain([
+            (TagScope::Window, &*inside, window, &spec.tags),
+            (TagScope::Pane, &inside, pane, &spec.tags),
+        ]);
+        let (first, rows_before) = if self.old { (List::new(), 0) } else { (show(), 1) };
+        let list = all.fold(first, |list, (at, target, own, tags)| {
+            list.and(match self.old {
+                true => tags::set_at_session(at, &format!("{session}:"), own, tags),
+                false => tags::set(at, target, own, tags),
+            })
+        });
+        let heard = self
+            .say(QUERY, &pane_target(session, pane), &list.and(show()))
+            .map_err(CreateError::MayAppear)?;
+        match heard.stdout.lines().filter_map(parse_row).nth(rows_before) {
             Some(landed) => Ok(is_tagged(made, &landed.row, spec)),
             None => Err(CreateError::MayAppear(self.trouble(QUERY, &heard))),
         }

@@ -97,13 +97,16 @@ impl Psmux {
             return Err(Trouble { class: ReplyClass::Failed, tried: self.tried(QUERY), said });
         };
         let inside = pane_target("", own);
-        let list = List::new().then(["capture-pane", "-p", "-t", &pane_target(session, own)]).then([
-            "display-message",
-            "-p",
-            "-t",
-            &inside,
-            "loopmux-end\t#{session_id}:#{pane_id}",
-        ]);
+        let capture = List::new().then(["capture-pane", "-p", "-t", &pane_target(session, own)]);
+        if self.old {
+            let heard = self.ask(QUERY, &self.client(&capture))?;
+            return match heard.class {
+                ReplyClass::Answered | ReplyClass::Empty => Ok(heard.stdout),
+                _ => Err(self.trouble(QUERY, &heard)),
+            };
+        }
+        let list =
+            capture.then(["display-message", "-p", "-t", &inside, "loopmux-end\t#{session_id}:#{pane_id}"]);
         let heard = self.ask(QUERY, &self.client(&list))?;
         let text = heard.stdout.trim_end_matches(['\r', '\n']);
         match text.strip_suffix(&format!("loopmux-end\t{pane}")) {

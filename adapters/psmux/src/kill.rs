@@ -102,7 +102,7 @@ impl Psmux {
             Reach::Unknown(trouble) => return KillReply::Unknown(trouble),
         }
         // The word comes first, since the server may end with what is killed.
-        let list = choose(&place.conditions(owned), &done().then(kill), &not_ours());
+        let list = choose(&place.conditions(owned), &self.with_word(List::new().then(kill)), &not_ours());
         let client = match scope {
             KillScope::Session => match self.client_by_port(place.session, &list) {
                 Some(client) => client,

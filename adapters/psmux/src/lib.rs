@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `endpoint`, `registry` | which data directory, and which sessions it names |
 //! | `argv` | how a command is written, and how a server judges a condition |
+//! | `old` | what is otherwise below the floor |
 //! | `ids` | a window's and a pane's id with the session's in front |
 //! | [`classify()`] | what kind of reply came |
 //! | [`version`] | the floor, and the first look at a program that nobody knows yet |
@@ -21,6 +22,7 @@ mod endpoint;
 mod ids;
 mod input;
 mod kill;
+mod old;
 mod registry;
 mod snapshot;
 mod tags;
@@ -63,6 +65,7 @@ pub struct Psmux {
     environment: Vec<(OsString, OsString)>,
     observe: Duration,
     act: Duration,
+    old: bool,
 }
 
 impl Psmux {
@@ -77,7 +80,14 @@ impl Psmux {
             environment: Vec::new(),
             observe: spawn::OBSERVE,
             act: spawn::ACT,
+            old: false,
         })
+    }
+
+    /// The same for a psmux that is older than [`version::FLOOR`]: what a person asked for knowing [`version::LIMITS`].
+    pub fn of_old(mut self) -> Self {
+        self.old = true;
+        self
     }
 
     /// The same with other deadlines, for observations and for acts.

@@ -51,12 +51,28 @@ pub(crate) fn set(at: TagScope, target: &str, own_id: &str, tags: &Tags) -> List
     options(at, Some(target), None, &seal(own_id, &tags.token), tags)
 }
 
+/// The same as options of the session, where panes have none.
+pub(crate) fn set_at_session(at: TagScope, session: &str, own_id: &str, tags: &Tags) -> List {
+    options_at(at, false, Some(session), None, &seal(own_id, &tags.token), tags)
+}
+
 /// The same for what is active, whose id the server fills in.
 pub(crate) fn set_active(at: TagScope, tags: &Tags) -> List {
     options(at, None, Some("-F"), &seal(&format!("#{{{}}}", id(at)), &tags.token), tags)
 }
 
 fn options(at: TagScope, target: Option<&str>, expand: Option<&str>, seal: &str, tags: &Tags) -> List {
+    options_at(at, at != TagScope::Session, target, expand, seal, tags)
+}
+
+fn options_at(
+    at: TagScope,
+    of_pane: bool,
+    target: Option<&str>,
+    expand: Option<&str>,
+    seal: &str,
+    tags: &Tags,
+) -> List {
     let values = [
         ("token", &*tags.token, None),
         ("project", &tags.project, None),
@@ -66,7 +82,7 @@ fn options(at: TagScope, target: Option<&str>, expand: Option<&str>, seal: &str,
         ("seal", seal, expand),
     ];
     values.into_iter().fold(List::new(), |list, (what, value, expand)| {
-        let flag = (at != TagScope::Session).then_some("-p");
+        let flag = of_pane.then_some("-p");
         let target = target.map(|target| ["-t", target]).into_iter().flatten();
         let words = ["set-option"].into_iter().chain(flag).chain(expand).chain(target).map(str::to_owned);
         list.then(words.chain([key(at, what), value.to_owned()]))

@@ -14,8 +14,8 @@ pub const FLOOR: &str = "3.4.0";
 pub const OLDEST: &str = "3.3.8";
 
 /// What a person who asks for [`OLDEST`] goes without.
-pub const LIMITS: &str = "psmux 3.3.8 keeps no options apart for each pane, runs one command for each execution, and \
-     ends sessions whose names differ from a target in case only";
+pub const LIMITS: &str = "psmux 3.3.8 keeps no options apart for each pane, so a session has one window of ours; it \
+     does not say whether a session's end was carried out; and a session's name is taken for the whole machine";
 
 /// A version in order.
 pub type Version = (u32, u32, u32);
@@ -40,10 +40,15 @@ fn version_in(stdout: &str) -> Option<&str> {
     line.split_whitespace().next()
 }
 
-/// Why a version cannot be used; `None` if it can.
-fn too_old(version: Version) -> Option<String> {
-    let floor = parse(FLOOR)?;
-    if version >= floor {
+/// Whether a version that a record has is below the floor.
+pub fn is_old(version: &str) -> bool {
+    parse(version).is_some_and(|version| Some(version) < parse(FLOOR))
+}
+
+/// Why a version cannot be used, where a person asked for an old one or did not; `None` if it can.
+fn too_old(version: Version, asked: bool) -> Option<String> {
+    let lowest = parse(if asked { OLDEST } else { FLOOR })?;
+    if version >= lowest {
         return None;
     }
     let (major, minor, patch) = version;
@@ -53,7 +58,7 @@ fn too_old(version: Version) -> Option<String> {
             "{said}older ones end live servers when they are only asked for their version, and keep no value apart"
         )
     } else {
-        format!("{said}{LIMITS}")
+        format!("{said}only a setting allows it (mux.old-psmux), because {LIMITS}")
     })
 }
 
@@ -143,7 +148,9 @@ impl Psmux {
                     stdout.trim()
                 ),
             ),
-            Some(Some(version)) => too_old(version).and_then(|said| refuse(ReplyClass::Incompatible, said)),
+            Some(Some(version)) => {
+                too_old(version, self.old).and_then(|said| refuse(ReplyClass::Incompatible, said))
+            }
         };
         Probe { binary: Some(self.binary.clone()), version, refused }
     }
@@ -168,10 +175,12 @@ mod tests {
     #[test]
     fn the_floor_refuses_with_the_reason() {
         for good in ["3.4.0", "3.4.1", "3.10.0", "4.0.0"] {
-            assert_eq!(too_old(parse(good).unwrap()), None, "{good}");
+            assert_eq!(too_old(parse(good).unwrap(), false), None, "{good}");
         }
-        assert!(too_old(parse("3.3.7").unwrap()).unwrap().contains("end live servers"));
-        assert!(too_old(parse("3.3.8").unwrap()).unwrap().contains("no options apart"));
+        assert!(too_old(parse("3.3.7").unwrap(), true).unwrap().contains("end live servers"));
+        assert!(too_old(parse("3.3.8").unwrap(), false).unwrap().contains("no options apart"));
+        assert_eq!(too_old(parse("3.3.8").unwrap(), true), None);
+        assert!(is_old("3.3.8") && !is_old("3.4.0") && !is_old("what"));
     }
 
     #[test]

@@ -17,6 +17,13 @@ fn lab() -> Option<Lab> {
     tools.map(|tools| Lab::new(&tools))
 }
 
+/// The same with the version below the floor.
+fn old_lab() -> Option<Lab> {
+    let mut lab = Lab::with_version(&tools()?, "3.3.8");
+    lab.psmux = lab.psmux.clone().of_old();
+    Some(lab)
+}
+
 fn idle(lab: &Lab, name: &str, n: u32) -> Created {
     let made = lab.psmux.create(&session(lab, name, n, lab.pane(&["idle"]))).unwrap();
     assert!(made.tagged);
@@ -221,4 +228,42 @@ fn a_window_gets_its_words_as_they_are_or_is_refused() {
         assert!(matches!(lab.psmux.create(&spec), Err(CreateError::Refused(_))), "{odd:?}");
     }
     assert_eq!(lab.answered().owned(&tags(4), TagScope::Window), []);
+}
+
+#[test]
+fn an_old_version_keeps_one_window_of_ours_in_a_session() {
+    let Some(lab) = old_lab() else { return };
+    let probe = lab.psmux.probe();
+    assert_eq!((probe.version.as_deref(), probe.refused), (Some("3.3.8"), None));
+    let made = idle(&lab, "one", 1);
+    let other = idle(&lab, "two", 2);
+    let program = lab.windows("pane.exe");
+    lab.said(&["split-window", "-d", "-t", "one:@1", "--", &program, "idle"]);
+    let seen = lab.answered();
+    assert_eq!(seen.panes.len(), 3);
+    let ours = seen.owned(&tags(1), TagScope::Pane);
+    assert_eq!(ours.len(), 1, "the split has the tags of another pane: {ours:?}");
+    assert_eq!(ours[0].pane(), &made.pane);
+
+    let mut spec = session(&lab, "unused", 3, lab.pane(&["idle"]));
+    spec.placement = Placement::InSession(owned(&lab, 1, TagScope::Session));
+    match lab.psmux.create(&spec) {
+        Err(CreateError::Refused(trouble)) => assert!(trouble.said.contains("3.3.8"), "{trouble}"),
+        made => panic!("{made:?}"),
+    }
+
+    let pane = &ours[0];
+    lab.said(&["set-option", "-t", "one", "@loopmux_p_token", &tags(5).token]);
+    assert!(matches!(lab.psmux.kill(pane, KillScope::Pane), KillReply::Refused(_)));
+    assert_eq!(lab.answered().panes.len(), 3);
+    lab.said(&["set-option", "-t", "one", "@loopmux_p_token", &tags(1).token]);
+    assert_eq!(lab.psmux.submit(pane), Delivery::Delivered);
+    assert_eq!(lab.psmux.kill(pane, KillScope::Pane), KillReply::Done);
+    until("the pane's end", || (lab.answered().panes.len() == 2).then_some(()));
+
+    // Its word may go with the server.
+    let session = owned(&lab, 2, TagScope::Session);
+    assert!(!matches!(lab.psmux.kill(&session, KillScope::Session), KillReply::Refused(_)));
+    until("the session's end", || lab.answered().pane(&other.pane).is_none().then_some(()));
+    assert_eq!(lab.answered().panes.len(), 1);
 }

@@ -90,6 +90,7 @@ pub struct Way {
     attempt: u32,
     how: How,
     words: Vec<OsString>,
+    environment: Vec<(OsString, OsString)>,
 }
 
 impl Way {
@@ -97,7 +98,7 @@ impl Way {
     pub fn command(&self) -> Command {
         let mut words = self.words.iter();
         let mut command = Command::new(words.next().cloned().unwrap_or_default());
-        command.args(words);
+        command.args(words).envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -154,7 +155,7 @@ pub fn find(ctx: &Context, project: &ProjectRead, id: &RunId) -> Result<Way, Cli
                 .detail("command", command));
         }
     };
-    Ok(Way { attempt: latest.n, how, words })
+    Ok(Way { attempt: latest.n, how, words, environment: mux.environment() })
 }
 
 fn unreadable(view: &RunView) -> Option<CliError> {

@@ -226,6 +226,7 @@ backend = "tmux"
 socket = "work"
 tmux = "/opt/tmux"
 psmux = "psmux"
+old-psmux = true
 
 [run]
 size = "120x40"
@@ -246,9 +247,10 @@ park = true
         assert_eq!(layer.socket, Some(Lined { value: Socket::Name("work".into()), line: 4 }));
         assert_eq!(layer.tmux.map(|l| l.value.to_string()), Some("/opt/tmux".into()));
         assert_eq!(layer.psmux.map(|l| l.value.to_string()), Some("psmux".into()));
-        assert_eq!(layer.size, Some(Lined { value: Size { columns: 120, rows: 40 }, line: 9 }));
-        assert_eq!(layer.grace, Some(Lined { value: Duration::from_millis(250), line: 10 }));
-        assert_eq!(layer.park, Some(Lined { value: true, line: 11 }));
+        assert_eq!(layer.size, Some(Lined { value: Size { columns: 120, rows: 40 }, line: 10 }));
+        assert_eq!(layer.grace, Some(Lined { value: Duration::from_millis(250), line: 11 }));
+        assert_eq!(layer.park, Some(Lined { value: true, line: 12 }));
+        assert_eq!(layer.old_psmux, Some(Lined { value: true, line: 7 }));
     }
 
     #[test]

@@ -240,6 +240,11 @@ pub trait Multiplexer: Send + Sync {
     /// *Plan.* How a person who is at `here` gets to a pane.
     fn attach_plan(&self, pane: &PaneId, session: &SessionId, here: Option<&Here>) -> AttachPlan;
 
+    /// *Plan.* What the words of a plan need in their environment beside a person's own.
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        Vec::new()
+    }
+
     /// *Plan.* What a person types to look at the session of exactly this name, and to end it; `None` where the
     /// backend has no such commands. Nothing of it is executed here.
     fn by_hand(&self, _name: &SessionName) -> Option<ByHand> {

@@ -224,6 +224,10 @@ impl Multiplexer for Psmux {
         self.plan_attach(pane, session, here)
     }
 
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        vec![(DATA_DIR.into(), self.data.clone().into())]
+    }
+
     fn by_hand(&self, name: &SessionName) -> Option<ByHand> {
         Some(self.words_by_hand(name))
     }

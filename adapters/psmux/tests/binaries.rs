@@ -77,3 +77,12 @@ fn the_first_look_happens_where_nobody_lives() {
     assert!(!Path::new(places[0]).exists(), "it was not thrown away");
     assert!(!lab.0.path().join("data").exists(), "the look made the data directory");
 }
+
+#[test]
+fn a_persons_client_is_led_to_the_same_data_directory() {
+    let lab = Lab::new();
+    let data = lab.0.path().join("data");
+    let psmux = Psmux::new("psmux", &data).unwrap();
+    assert_eq!(psmux.environment(), [("PSMUX_DATA_DIR".into(), data.into_os_string())]);
+    assert!(matches!(Psmux::new("psmux", Path::new("data")), Err(loopmux_psmux::EndpointError::Relative(_))));
+}

@@ -286,7 +286,8 @@ fn entry(path: PathBuf, stat: &at::Stat) -> Entry {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;

@@ -208,7 +208,8 @@ fn directory(root: &Dir, path: &Path) -> io::Result<at::Handle> {
     Ok(dir)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};

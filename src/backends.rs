@@ -80,7 +80,11 @@ pub fn select(settings: &Settings) -> Result<Selected, Unusable> {
     let (name, why) = chosen(settings);
     let mux = match name {
         "tmux" => named_tmux(settings, &find_tmux(settings)?)?,
-        _ => named_psmux(settings, &find_psmux(settings)?)?,
+        _ => {
+            // What cannot be used here need not be installed.
+            psmux_is_at_home()?;
+            named_psmux(settings, &find_psmux(settings)?)?
+        }
     };
     Ok(Selected { mux, why })
 }
@@ -138,13 +142,16 @@ fn named_psmux(settings: &Settings, binary: &Path) -> Result<Box<dyn Multiplexer
 }
 
 /// A client of it on another system than its own asks servers that have other processes than ours.
-fn psmux(binary: &Path, data: &Path, old: bool) -> Result<Box<dyn Multiplexer>, Unusable> {
-    if !cfg!(windows) {
-        return Err(not_on_this_system(
-            "psmux",
-            "it runs on Windows; use the loopmux for Windows there, and tmux inside WSL",
-        ));
+fn psmux_is_at_home() -> Result<(), Unusable> {
+    if cfg!(windows) {
+        return Ok(());
     }
+    let why = "it runs on Windows; use the loopmux for Windows there, and tmux inside WSL";
+    Err(not_on_this_system("psmux", why))
+}
+
+fn psmux(binary: &Path, data: &Path, old: bool) -> Result<Box<dyn Multiplexer>, Unusable> {
+    psmux_is_at_home()?;
     match Psmux::new(binary, data) {
         Ok(psmux) => Ok(Box::new(if old { psmux.of_old() } else { psmux })),
         Err(e) => Err(Unusable::Socket { name: "psmux", why: e.to_string() }),
@@ -291,11 +298,12 @@ pub fn survey(settings: &Settings) -> Vec<Seen> {
         selected: selected("tmux"),
     };
     let found = find_psmux(settings);
+    let here = psmux_is_at_home().and_then(|()| found.clone());
     let for_windows = Seen {
         name: "psmux",
         platform: "Windows",
         floor: Some(loopmux_psmux::version::FLOOR),
-        backend: found.clone().and_then(|binary| named_psmux(settings, &binary)),
+        backend: here.and_then(|binary| named_psmux(settings, &binary)),
         found,
         selected: selected("psmux"),
     };

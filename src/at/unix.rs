@@ -176,6 +176,9 @@ impl Handle {
         set(self.0.as_fd(), mode, modified)
     }
 
+    /// It was given another path, which changes nothing about what is open.
+    pub fn moved_to(&mut self, _path: &Path) {}
+
     /// Makes the names in it durable.
     ///
     /// # Errors

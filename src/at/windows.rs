@@ -256,6 +256,18 @@ impl Handle {
         set_modified(&file, modified)
     }
 
+    /// It was given another path. Where that leads to the same directory it is opened there anew: some systems look a
+    /// name up below the path that a handle was opened by (Wine 8).
+    pub fn moved_to(&mut self, path: &Path) {
+        let there = Self::open(path);
+        if let (Ok(mine), Ok(there)) = (self.identity(), there)
+            // The volume is the same: nothing is renamed from one to another, and Wine tells it by the path.
+            && there.identity().is_ok_and(|there| there.1 == mine.1)
+        {
+            *self = there;
+        }
+    }
+
     /// Names are durable here with what they name: a directory cannot be flushed, and renames are written through.
     ///
     /// # Errors

@@ -173,11 +173,11 @@ pub fn unknowns(view: &RunView) -> Vec<String> {
     out
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn ends_in_words() {
         assert_eq!(end(&End::Code(3)), "exited 3");

@@ -38,11 +38,11 @@ pub(super) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[cfg(unix)]
     #[test]
     fn an_end_is_said_in_words_and_harmless() {
         assert_eq!(ended(&End::Code(3)), "exited 3");

@@ -257,6 +257,7 @@ fn compare_host(launch: &Observation<LaunchFile>, start: &Observation<StartFile>
     (Host::OtherBoot, Ok(()))
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,7 +267,6 @@ mod tests {
     use crate::run::store::RunRead;
 
     /// A removal moves a run away before it erases anything: whoever has it open does not take that for a loss.
-    #[cfg(unix)]
     #[test]
     fn an_attempt_whose_directory_was_moved_away_is_unknown_and_not_lost() {
         let temp = tempfile::tempdir().unwrap();

@@ -86,6 +86,7 @@ impl Dir {
 
     /// The path is told anew after a rename.
     pub fn moved_to(&mut self, path: PathBuf) {
+        self.at.moved_to(&path);
         self.path = path;
     }
 

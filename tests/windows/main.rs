@@ -1,6 +1,7 @@
 //! The keeper on Windows, with real processes, jobs and kills: on Windows itself, or under Wine by `cargo xtask windows`.
 #![cfg(windows)]
 
+mod psmux;
 mod support;
 
 use loopmux::observe;

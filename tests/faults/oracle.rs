@@ -145,8 +145,12 @@ pub(crate) fn remove_all(world: &World, unknown: bool, when: &str) {
         let untold = unknown && ran.code == Some(8);
         assert!(ran.code == Some(0) || untold, "{when}: stop {id}: {:?}\n{}{}", ran.code, ran.out, ran.err);
         assert_eq!(leaked(world, Some(id)), Vec::<String>::new(), "{when}: after the stop of {id}");
-        no_secret(world, &format!("{when}: after the stop of {id}"));
+        // Another one may have died over its environment, and is not stopped yet.
+        if let Some(dir) = run_dir(world, id) {
+            no_secret_in(&dir, &format!("{when}: after the stop of {id}"));
+        }
     }
+    no_secret(world, &format!("{when}: after all stops"));
     let ran = world.loopmux(["cleanup"]);
     assert_eq!(ran.code, Some(0), "{when}: cleanup\n{}{}", ran.out, ran.err);
     for run in listed(world) {
@@ -232,7 +236,12 @@ fn age_empty_staging(world: &World) {
 /// No file holds what stood in the environment of a launch that is over.
 #[track_caller]
 pub(crate) fn no_secret(world: &World, when: &str) {
-    let found = files_with(&world.state(), SECRET.as_bytes());
+    no_secret_in(&world.state(), when);
+}
+
+#[track_caller]
+fn no_secret_in(dir: &Path, when: &str) {
+    let found = files_with(dir, SECRET.as_bytes());
     assert!(found.is_empty(), "{when}: {found:?} hold a secret");
 }
 

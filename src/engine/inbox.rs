@@ -24,7 +24,7 @@ impl Wakes {
     }
 
     /// Sleeps until something happens, at most for `limit`, and never longer than a lost poke may cost. Where nothing
-    /// but a poke or the end of the process `also` can happen, that is [`PATIENCE`].
+    /// but a poke or the end of the process `also` can happen, that may be longer.
     pub fn sleep(&self, also: Option<Source<'_>>, limit: Duration) {
         let sure = self.inbox.is_some() && also.is_some() && limit == Duration::MAX;
         let limit = limit.min(if sure { PATIENCE } else { wake::SAFETY });

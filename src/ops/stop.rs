@@ -141,6 +141,9 @@ pub fn stop(
         }
     }
     end_engine(&run, how.force, &mut report);
+    if was_removed(project, &run)? {
+        return Err(StopError::NotThere(format!("run {id} was removed while it was being stopped")));
+    }
     let after = observe::run(&run, &mut Looks::none());
     if let Observation::Known(_) = read.run(id) {
         begun_again(&after, &mut report);
@@ -241,12 +244,25 @@ fn is_about_to_launch(view: &RunView) -> bool {
     view.engine.seen == EngineSeen::Running && (due || view.latest().is_none())
 }
 
+/// Whether a removal has taken the run since it was opened. One that is under way may put it back, and is waited for.
+fn was_removed(project: &ProjectWrite, run: &RunRead) -> Result<bool, StopError> {
+    let away = || matches!(run.dir().in_place(), Observation::Absent);
+    if !away() {
+        return Ok(false);
+    }
+    let _settled = project.lock_run(run.id())?;
+    Ok(away())
+}
+
 /// Sleeps until the engine's process ends, at most for `limit`. `true` if nobody holds the engine lock now.
 fn wait_for_engine(run: &RunRead, limit: Option<Duration>) -> bool {
     let end = limit.map(|l| Instant::now() + l);
     loop {
-        if run.engine_lock() == Lease::Free {
-            return true;
+        match run.engine_lock() {
+            Lease::Free => return true,
+            // A removal has taken it, which it does to no run that an engine drives.
+            Lease::NoFile if matches!(run.dir().in_place(), Observation::Absent) => return true,
+            Lease::Held | Lease::NoFile | Lease::Unknown(_) => {}
         }
         let left = end.map_or(wake::SAFETY, |e| e.saturating_duration_since(Instant::now()));
         if left.is_zero() {

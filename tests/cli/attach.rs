@@ -95,7 +95,8 @@ fn inside_the_same_server_the_client_is_moved() {
     terminal(&world, &outer, "t", &format!("unset TMUX TMUX_PANE; {shell}"));
     eventually("the client in the run's session", || {
         let clients = world.tmux(["list-clients", "-F", "#{session_name}"]).out;
-        if clients.contains(&id) { Ok(()) } else { Err(format!("{clients} {}", screen(&world, "person"))) }
+        let there = world.tmux(["capture-pane", "-p", "-t", "=person:"]);
+        if clients.contains(&id) { Ok(()) } else { Err(format!("{clients} {}{}", there.out, there.err)) }
     });
 }
 

@@ -4,11 +4,6 @@ use crate::harness::{World, eventually};
 use crate::samples::{Samples, Zoo};
 use serde_json::json;
 
-/// The visible text of the first pane of a session.
-fn screen(world: &World, session: &str) -> String {
-    world.tmux(["capture-pane", "-p", "-t", &format!("={session}:")]).exits(0).out
-}
-
 /// A session, with a shell in it that runs `script`; the world's environment is its.
 fn terminal(world: &World, socket: &str, name: &str, script: &str) {
     let mut command = std::process::Command::new("/usr/bin/tmux");

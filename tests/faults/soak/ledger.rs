@@ -50,6 +50,20 @@ impl Ledger {
         self.may_end.extend(more);
     }
 
+    /// Every attempt that is there may end: something was done to the terminals, of which an agent has one from its first
+    /// moment on, seen here or not yet.
+    pub(crate) fn license_every_terminal(&mut self, world: &World) {
+        self.license(|_| true);
+        for run in entries(world, "runs") {
+            let id = run.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            for attempt in std::fs::read_dir(run.join("attempts")).into_iter().flatten().flatten() {
+                if let Ok(n) = attempt.file_name().to_string_lossy().parse() {
+                    self.may_end(&id, n);
+                }
+            }
+        }
+    }
+
     /// An attempt that may end from now on.
     pub(crate) fn may_end(&mut self, run: &str, attempt: u64) {
         self.may_end.insert((run.to_owned(), attempt));

@@ -239,20 +239,19 @@ impl Soak {
             list.lines().filter(|l| !l.starts_with("mine ")).map(str::to_owned).collect();
         let Some(line) = self.dice.pick(&panes) else { return "no window to kill".to_owned() };
         let (session, pane) = line.split_once(' ').expect("two words");
-        // Whatever had this terminal may end.
         self.ledger.look(&self.world, "before a kill in the multiplexer");
-        self.ledger.license(|_| true);
         let act = self.dice.below(2);
         let target = if act == 0 { format!("={session}") } else { pane.to_owned() };
         self.world.tmux([["kill-session", "kill-pane"][act], "-t", &target]);
+        self.ledger.license_every_terminal(&self.world);
         format!("killed {target} ({line})")
     }
 
     fn kill_the_server(&mut self) -> String {
         self.ledger.look(&self.world, "before a kill of the server");
-        self.ledger.license(|_| true);
         if self.dice.below(2) == 0 {
             self.world.tmux(["kill-server"]);
+            self.ledger.license_every_terminal(&self.world);
             return "the server was asked to end".to_owned();
         }
         let ran = self.world.tmux(["display-message", "-p", "#{pid}"]);
@@ -260,6 +259,7 @@ impl Soak {
             Ok(pid) => crate::harness::signal(pid, Signal::Kill),
             Err(_) => return "no server to kill".to_owned(),
         }
+        self.ledger.license_every_terminal(&self.world);
         "the server was killed".to_owned()
     }
 

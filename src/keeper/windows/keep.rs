@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 const SETTLE: Duration = Duration::from_millis(150);
 /// Whoever ends a whole tree, the keeper last, has come to the keeper within this time.
 const ENDED: Duration = Duration::from_secs(5);
-/// How long a failed exit receipt waits for its next try.
+/// How long a failed exit receipt, or a code that is not told, waits for its next try.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How often a job is looked at that still has members.
 const TURN: Duration = Duration::from_millis(100);
@@ -140,6 +140,18 @@ struct Tend<'a, 'd> {
     room: Temp<'d>,
 }
 
+/// The code of a program that has ended. One that the system does not tell is asked for again, and never made up: as long
+/// as it is not known the lease is held, and the attempt reads running.
+fn code_of(child: &Child) -> i32 {
+    loop {
+        match child.wait(Some(AGAIN)) {
+            Ok(Some(code)) => return code,
+            Ok(None) => {}
+            Err(_) => std::thread::sleep(AGAIN),
+        }
+    }
+}
+
 impl Tend<'_, '_> {
     /// Keeps a program that was started until it has ended, and records how.
     fn program(&mut self, child: &Child) -> End {
@@ -156,7 +168,7 @@ impl Tend<'_, '_> {
                 Err(_) => std::thread::sleep(TURN),
             }
         }
-        let code = child.wait(Some(Duration::ZERO)).ok().flatten().unwrap_or(-1);
+        let code = code_of(child);
         let ended_by_a_killer = self.tree_is_being_ended();
         if ended_by_a_killer {
             // It comes to this process next. Where it does not, the program was ended from outside all the same.
